@@ -113,7 +113,8 @@ def test_a_sampler_confirms_nothing_before_there_is_something_and_leaves_the_que
         ({"confirm": 2, "tolerance": {"x": 0.1}}, "leave out one or the other"),
         ({"constraints_func": 5}, "constraints_func is a function of a trial, got 5"),
         ({"independent_sampler": 5}, "independent_sampler is a sampler of Optuna, got 5"),
-        ({"search_space": 5}, "search_space has a distribution for each name, got 5"),
+        ({"search_space": 5}, "search_space has a distribution of Optuna for each name.*got 5"),
+        ({"search_space": {"x": (0, 1)}}, r"search_space has .* as in .* got \{'x': \(0, 1\)\}"),
     ],
 )
 def test_a_sampler_refuses_options_that_make_no_sense(options, match):

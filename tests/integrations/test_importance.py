@@ -58,7 +58,9 @@ def test_outliers_have_no_part_in_it(study):
     found = optuna.importance.get_param_importances(study, evaluator=RobustImportanceEvaluator())
     assert list(found) == ["a", "b"]
     assert found["a"] > 0.95
-    assert explain(study).importances()["a"] == pytest.approx(1.0, abs=0.05)
+    known = explain(study)
+    assert known.importances()["a"] == pytest.approx(1.0, abs=0.05)
+    assert known.model_optimum["c"] == 2  # a setting that can be run
 
 
 def test_what_has_no_importance_is_said(study):
@@ -66,6 +68,30 @@ def test_what_has_no_importance_is_said(study):
     assert list(evaluator.evaluate(study, ["b"])) == ["b"]
     with pytest.raises(ValueError, match="c: not modelled"):
         evaluator.evaluate(study, ["a", "c"])
-    with pytest.raises(ValueError, match="no target"):
+    with pytest.raises(ValueError, match="leave target out"):
         evaluator.evaluate(study, target=lambda trial: 1.0)
+    own = evaluator.evaluate(study, target=lambda trial: trial.value)
+    assert own == evaluator.evaluate(study)
     assert RobustImportanceEvaluator().evaluate(optuna.create_study()) == {}
+
+
+def test_of_several_objectives_each_has_its_own():
+    study = optuna.create_study(directions=["minimize", "maximize"])
+    study.sampler = optuna.samplers.RandomSampler(seed=0)
+
+    def objective(trial):
+        a, b = trial.suggest_float("a", 0.0, 1.0), trial.suggest_float("b", 0.0, 1.0)
+        return (a - 0.3) ** 2, 1e4 if trial.number == 15 else 7.0 * (b - 0.5) ** 2
+
+    study.optimize(objective, n_trials=30)
+    known = explain(study)
+    assert known.importances("objective 0")["a"] == pytest.approx(1.0, abs=0.05)
+    assert known.importances("objective 1")["b"] == pytest.approx(1.0, abs=0.05)
+    with pytest.raises(ValueError, match="objective 0 or objective 1: give its name"):
+        known.importances()
+    found = optuna.importance.get_param_importances(
+        study, evaluator=RobustImportanceEvaluator(), target=lambda trial: trial.values[1]
+    )
+    assert list(found) == ["b", "a"]
+    with pytest.raises(ValueError, match="with several give one"):
+        RobustImportanceEvaluator().evaluate(study)

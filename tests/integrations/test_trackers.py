@@ -72,6 +72,30 @@ def test_a_snapshot_has_recommendation_trust_and_failures():
     assert table[INFEASIBLE]["reason"] == "the parts collide"
 
 
+def test_several_objectives_have_a_row_each():
+    def two(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        return (-1e6 if trial.number == LIE else (x - 0.3) ** 2), (x - 0.6) ** 2
+
+    tracker = Kept()
+    study = optuna.create_study(
+        directions=["minimize", "minimize"], sampler=optuna.samplers.RandomSampler(seed=1)
+    )
+    study.set_metric_names(["loss", "size"])
+    study.optimize(two, n_trials=16, callbacks=[tracker])
+    taken, last = tracker.taken[-1], study.trials[-1]
+    expected = {"value.loss": last.values[0], "value.size": last.values[1], "distrusted": 1.0}
+    assert expected.items() <= taken.metrics.items()
+    assert taken.metrics["trust.loss"] > 0.9
+    assert taken.metrics["recommended_front"] >= 2.0
+    assert taken.recommended == {}
+    table = [dict(zip(taken.columns, row, strict=True)) for row in taken.rows]
+    assert [(row["number"], row["objective"]) for row in table[:3]] == [
+        (0, "loss"), (0, "size"), (1, "loss"),
+    ]  # fmt: skip
+    assert table[2 * LIE]["trust"] < 0.01 < table[2 * LIE + 1]["trust"]
+
+
 def test_an_infinite_value_is_no_metric():
     study = optuna.create_study()
     study.optimize(lambda trial: math.inf * (1 + trial.suggest_int("n", 0, 3)), n_trials=1)

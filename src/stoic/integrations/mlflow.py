@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from stoic.integrations.tracking import COLUMNS, Snapshot, Tracker
+from stoic.integrations.tracking import Snapshot, Tracker
 
 try:
     from mlflow.entities import Metric, RunTag
@@ -29,7 +29,8 @@ class MLflowCallback(Tracker):
     numbers of trials that are ``stoic.distrusted`` and ``stoic.failed``, and of failures of each
     kind. Tags hold the recommended parameters. The artifact ``stoic/trials.json`` is a table with
     the trust of all trials as it is now, since later results change it. Numbers that are not finite
-    are left out.
+    are left out. With several objectives values and trust have their names after a dot, and the
+    sizes of the fronts, ``stoic.recommended_front``, are there instead of a recommended trial.
 
     It logs into one run, and leaves MLflow's active run alone::
 
@@ -91,7 +92,7 @@ class MLflowCallback(Tracker):
             for name, value in taken.recommended.items()
         ]
         self.client.log_batch(self.run_id, metrics=metrics, tags=tags)
-        table = {"columns": list(COLUMNS), "data": [list(row) for row in taken.rows]}
+        table = {"columns": list(taken.columns), "data": [list(row) for row in taken.rows]}
         self.client.log_dict(self.run_id, table, "stoic/trials.json")
 
     def finish(self, failed: bool) -> None:

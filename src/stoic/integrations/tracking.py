@@ -8,6 +8,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import DISTRUSTED, FAILURES
 from stoic.integrations.optuna import Explanation, explain, failure_kind
-from stoic.integrations.optuna.objectives import check_single_objective
+from stoic.integrations.optuna.objectives import objective_names
 
 log = logging.getLogger(__name__)
 
@@ -37,18 +38,22 @@ class Snapshot:
     recommended:
         Parameters of the recommended trial; empty as long as there is none.
     rows:
-        One tuple of ``COLUMNS`` for each finished trial, None where there is no number.
+        One tuple of ``columns`` for each finished trial, and each of several objectives; None where
+        there is no number.
+    columns:
+        Names of its entries: with several objectives the objective is the second.
     """
 
     number: int
     metrics: dict[str, float]
     recommended: dict[str, Any]
     rows: list[tuple[int | float | str | None, ...]]
+    columns: tuple[str, ...] = COLUMNS
 
 
 def snapshot(study: Study, trial: FrozenTrial) -> Snapshot:
     """Take the numbers of a study after a trial; costs one fit of the model."""
-    check_single_objective(study)
+    several = len(study.directions) > 1
     finished = [each for each in study.get_trials(deepcopy=False) if each.state.is_finished()]
     failed = [each for each in finished if each.state == TrialState.FAIL]
     metrics: dict[str, float] = {"failed": len(failed)}
@@ -57,15 +62,18 @@ def snapshot(study: Study, trial: FrozenTrial) -> Snapshot:
     known = None
     if any(each.state == TrialState.COMPLETE for each in finished):
         known = explain(study)
-        metrics |= _estimates(known, trial.number)
-    if trial.state == TrialState.COMPLETE and trial.value is not None:
-        metrics["value"] = trial.value
+        metrics |= (_estimates_of_each if several else _estimates)(known, trial.number)
+    if trial.state == TrialState.COMPLETE and trial.values is not None:
+        # One value has no name
+        names = [f".{name}" for name in objective_names(study)] if several else [""]
+        metrics |= {f"value{n}": v for n, v in zip(names, trial.values, strict=False)}
     recommended = known.recommended if known is not None else None
     return Snapshot(
         trial.number,
         {name: float(each) for name, each in metrics.items() if math.isfinite(each)},
         {} if recommended is None else dict(recommended.params),
-        _rows(finished, known),
+        _rows(finished, known, objective_names(study) if several else [None]),
+        (COLUMNS[0], "objective", *COLUMNS[1:]) if several else COLUMNS,
     )
 
 
@@ -84,17 +92,29 @@ def _estimates(known: Explanation, number: int) -> dict[str, float]:
     return found
 
 
+def _estimates_of_each(known: Explanation, number: int) -> dict[str, float]:
+    """Return metrics of the fronts, and the trust of each value of one trial."""
+    found = {
+        "distrusted": float(sum(row.trust < DISTRUSTED for row in known.rows)),
+        "recommended_front": float(len(known.front)),
+        "observed_front": float(len(known.observed_front)),
+    }
+    own = (row for row in known.rows if row.number == number)
+    return found | {f"trust.{row.objective}": row.trust for row in own}
+
+
 def _rows(
-    trials: Sequence[FrozenTrial], known: Explanation | None
+    trials: Sequence[FrozenTrial], known: Explanation | None, objectives: Sequence[str | None]
 ) -> list[tuple[int | float | str | None, ...]]:
-    rows = {} if known is None else {row.number: row for row in known.rows}
+    rows = {} if known is None else {(row.number, row.objective): row for row in known.rows}
     table: list[tuple[int | float | str | None, ...]] = []
-    for trial in trials:
-        row, failed = rows.get(trial.number), trial.state == TrialState.FAIL
+    for trial, objective in product(trials, objectives):
+        row, failed = rows.get((trial.number, objective)), trial.state == TrialState.FAIL
         numbers = (None,) * 4 if row is None else (row.value, row.trust, row.expected, row.sd)
         table.append(
             (
                 trial.number,
+                *(() if objective is None else (objective,)),
                 trial.state.name.lower(),
                 *(each if each is None or math.isfinite(each) else None for each in numbers),
                 failure_kind(trial) if failed else None,

@@ -26,7 +26,9 @@ class WandbCallback(Tracker):
     ``stoic/observed_best``, ``stoic/recommended_mean`` and ``stoic/recommended_std``, the numbers
     of trials that are ``stoic/distrusted`` and ``stoic/failed``, and of failures of each kind. The
     summary holds the recommended parameters. Closing the callback logs ``stoic/trials``, a table
-    with the trust of all trials as it is then. Numbers that are not finite are left out. ::
+    with the trust of all trials as it is then. Numbers that are not finite are left out. With
+    several objectives values and trust have their names after a dot, and the sizes of the fronts,
+    ``stoic/recommended_front``, are there instead of a recommended trial. ::
 
         with WandbCallback(project="digits") as tracker:
             study.optimize(objective, n_trials=50, callbacks=[tracker])
@@ -54,17 +56,18 @@ class WandbCallback(Tracker):
         self.run: Any = wandb.init(**init) if run is None else run
         self.run.define_metric(f"{_PREFIX}*", step_metric=f"{_PREFIX}trial")
         self._rows: list[list[object]] = []
+        self._columns: tuple[str, ...] = COLUMNS
 
     def write(self, taken: Snapshot) -> None:
         metrics = {_PREFIX + name: value for name, value in taken.metrics.items()}
         self.run.log({f"{_PREFIX}trial": taken.number} | metrics)
         if taken.recommended:
             self.run.summary[f"{_PREFIX}recommended"] = taken.recommended
-        self._rows = [list(row) for row in taken.rows]
+        self._rows, self._columns = [list(row) for row in taken.rows], taken.columns
 
     def finish(self, failed: bool) -> None:
         if self._rows:
-            table = wandb.Table(columns=list(COLUMNS), data=self._rows)
+            table = wandb.Table(columns=list(self._columns), data=self._rows)
             self.run.log({f"{_PREFIX}trials": table})
         if self._owns:
             self.run.finish(exit_code=int(failed))

@@ -278,7 +278,9 @@ def failures(trials: list[FrozenTrial]) -> Mapping[str, list[int]]:
     reasons: dict[str, list[int]] = {}
     for trial in trials:
         if trial.state == TrialState.FAIL:
-            reason: Any = trial.user_attrs.get(FAILURE, "no reason recorded")
+            some = VALUES in trial.user_attrs  # set by an objective: Optuna says nothing of nan
+            unsaid = "not all values are numbers" if some else "no reason recorded"
+            reason: Any = trial.user_attrs.get(FAILURE, unsaid)
             reasons.setdefault(str(reason), []).append(trial.number)
     return dict(sorted(reasons.items(), key=lambda item: -len(item[1])))
 

@@ -158,6 +158,14 @@ class _Reading:
         self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
 
     @property
+    def constants(self) -> dict[str, Any]:
+        """Values of the parameters that have a single one, in all complete trials alike."""
+        single = {name for name, d in self.ranges.items() if d.single()}
+        shared = single - set(Parameters.of(self.complete).conditional(single))
+        params = next((t.params for t in self.complete if shared <= t.params.keys()), {})
+        return {name: params[name] for name in self.ranges if name in shared & params.keys()}
+
+    @property
     def given(self) -> dict[str, Any]:
         """The fixed values of parameters that are searched."""
         return {name: value for name, value in self.fixed.items() if name in self.space}
@@ -280,7 +288,7 @@ class _Compared:
                 f"No point of the recipe's grid has {_words(given)}: the nearest has "
                 f"{_words({name: found[name] for name in given})}."
             )
-        return found | given
+        return self.reading.constants | found | given
 
     def representative(self, x: Array) -> FrozenTrial:
         """Return the most trusted of the trials at a setting."""
@@ -394,6 +402,7 @@ def _with_model(compared: _Compared) -> Explanation:
         repeats = int((here & (compared.trusted >= DISTRUSTED)).sum())
     mean, std = compared.at_best(x)
     optimum = synced.encoding.decode(recommendation.model_x) | reading.given
+    optimum = reading.constants | optimum
     feasibility = synced.feasibility()
     explanation = Explanation(
         best, chosen, mean, std, optimum,

@@ -92,7 +92,7 @@ class Explanation(ShownAsText):
     importances:
         Returns the name of each modelled parameter -> its total effect: the share of the variance
         of the posterior mean over the search space that is left when all others are known. Largest
-        first; empty without a model.
+        first; empty without a model. With several objectives it takes the name of one.
     certified, certified_observed:
         How far the recommended setting, and that of the observed best, may be moved. None if there
         is no aim, or no scale to measure deviations in; a distrusted observed best has none either.
@@ -162,7 +162,7 @@ class Explanation(ShownAsText):
     model_optimum_mean: float
     rows: tuple[Row, ...]
     predict: Callable[[Settings], tuple[Array, Array]] = _unknown
-    importances: Callable[[], dict[str, float]] = dict
+    importances: Callable[..., dict[str, float]] = dict
     certified: Certified | None = None
     certified_observed: Certified | None = None
     left_out: Mapping[int, str] = field(default_factory=dict)

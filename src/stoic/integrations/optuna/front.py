@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import DISTRUSTED, Array, Booleans, Integers
 from stoic.integrations.optuna.diagnostics import Row, judged, run_of, scaled
+from stoic.integrations.optuna.effects import total_effects
 from stoic.integrations.optuna.encoding import Encoding, check_fixed, given_points, met, searched
 from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.explanation import Explanation, FrontPoint, Settings
@@ -37,6 +38,7 @@ from stoic.models.constraints import Constraints
 from stoic.objectives import MultiLearner
 from stoic.pareto import non_dominated
 from stoic.policies.hypervolume import best_trust
+from stoic.refusal import RefusalError
 
 
 def explain_front(
@@ -71,7 +73,9 @@ def explain_front(
         fixed=dict(fixed),
         infeasible=tuple(t.number for t in complete if violates(t)),
         conditional=Parameters.of(complete).conditional(space),
-        unmodelled=unmodelled(trials, ranges, True, declared, partial=False)
+        unmodelled=unmodelled(
+            trials, ranges, True, declared, partial=False, objectives=len(study.directions)
+        )
         + all_unusable(trials, count),
         objectives=objective_names(study),
         directions=tuple(direction.name.lower() for direction in study.directions),
@@ -100,6 +104,15 @@ def explain_front(
         mean, std = learner.predict(given_points(synced.encoding, settings, ranges, complete))
         return synced.signs * mean, np.where(np.isfinite(deviating), std, np.inf)
 
+    def importances(objective: str | None = None) -> dict[str, float]:
+        if objective not in known.objectives:
+            raise RefusalError(
+                f"The importances are those for one objective, {' or '.join(known.objectives)}: "
+                f"give its name, got {objective!r}."
+            )
+        k = known.objectives.index(objective)
+        return total_effects(synced.encoding, lambda x: learner.predict(x)[0][:, k])
+
     settings = np.array([synced.run(t) for t in at])
     rows_at = np.array([number[t.number] for t in at])
     allowed = synced.permitted(at, settings) & _has(synced, at, given)
@@ -116,6 +129,7 @@ def explain_front(
         front=front,
         feasible=min((p.feasible for p in front if p.feasible is not None), default=None),
         predict=predict,
+        importances=importances,
         left_out=synced.left_out,
         distrusted_constraints=synced.distrusted_constraints(),
     )

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from optuna.importance import BaseImportanceEvaluator
 from optuna.study import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna.explaining import explain
-from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.integrations.recipe import Recipe
 
 
@@ -42,22 +41,36 @@ class RobustImportanceEvaluator(BaseImportanceEvaluator):
     ) -> dict[str, float]:
         """Evaluate the importance of ``params``, by default of all that are modelled.
 
+        With several objectives ``target`` says for which, as in ``lambda trial: trial.values[0]``.
+
         Raises
         ------
         ValueError
-            If there is a ``target``, if the study has several objectives, or if a parameter is not
-            modelled.
+            If ``target`` is none of the objectives, or missing where there are several, or if a
+            parameter is not modelled.
         """
-        if target is not None:
+        explanation = explain(study, recipe=self.recipe)
+        names = explanation.objectives
+        place = _objective(study, target)
+        if place is None:
             raise ValueError(
-                "RobustImportanceEvaluator explains the objective, so it takes no target: leave it "
-                "out, or use another evaluator of optuna.importance."
+                "RobustImportanceEvaluator explains an objective: leave target out, or with "
+                "several give one that returns its value, as in lambda trial: trial.values[0]."
             )
-        check_single_objective(study)
-        found = explain(study, recipe=self.recipe).importances()
+        found = explanation.importances(*names[place : place + 1])
         if unknown := sorted(set(params or ()) - found.keys()):
             raise ValueError(
                 f"{', '.join(unknown)}: not modelled, so without an importance. Modelled are "
                 f"{', '.join(found) or 'none: too few results'}."
             )
         return found if params is None else {n: v for n, v in found.items() if n in params}
+
+
+def _objective(study: Study, target: Callable[[FrozenTrial], float] | None) -> int | None:
+    """Return the objective whose values a target returns; None if it returns others."""
+    if target is None:
+        return None if len(study.directions) > 1 else 0
+    complete = [t for t in study.get_trials(deepcopy=False) if t.state == TrialState.COMPLETE]
+    found = [target(trial) for trial in complete]
+    places = range(len(study.directions))
+    return next((k for k in places if found == [t.values[k] for t in complete]), None)

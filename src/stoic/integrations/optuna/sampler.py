@@ -187,9 +187,13 @@ class StoicSampler(BaseSampler):
             raise RefusalError(
                 f"independent_sampler is a sampler of Optuna, got {independent_sampler!r}."
             )
-        if search_space is not None and not isinstance(search_space, Mapping):
+        if search_space is not None and not (
+            isinstance(search_space, Mapping)
+            and all(isinstance(each, BaseDistribution) for each in search_space.values())
+        ):
             raise RefusalError(
-                f"search_space has a distribution for each name, got {search_space!r}."
+                "search_space has a distribution of Optuna for each name, as in "
+                f'{{"lr": FloatDistribution(0.0, 1.0)}}, got {search_space!r}.'
             )
         if seed is not None and (not isinstance(seed, int | np.integer) or seed < 0):
             raise RefusalError(f"A seed is a whole number from 0 on, or None, got {seed!r}.")
@@ -364,6 +368,7 @@ class StoicSampler(BaseSampler):
             partial=synced is None or synced.takes_partial,
             known=None if synced is None else synced.inside,
             given=self._parameters_of(study, trials).modelled() if self._space else None,
+            objectives=len(study.directions),
         )
         sentences = [(logging.WARNING, sentence) for sentence in left_out]
         sources = self._warm(study) if space else ()

@@ -190,6 +190,7 @@ def unmodelled(
     partial: bool = True,
     known: dict[int, bool] | None = None,
     given: Mapping[str, BaseDistribution] | None = None,
+    objectives: int = 1,
 ) -> tuple[str, ...]:
     """Describe what trials have and the model does not use, a sentence for each thing.
 
@@ -205,6 +206,8 @@ def unmodelled(
         Names of constraints that trials should have.
     partial:
         True if trials without a final value are modelled.
+    objectives:
+        Number of objectives.
     known:
         Number of a complete trial -> whether its values are in the ``space``; what is not there is
         looked up and added.
@@ -251,14 +254,15 @@ def unmodelled(
         )
     if given is not None and complete:
         sentences += _not_as_given(space, given)
+    because = "With several objectives" if objectives > 1 else "With this recipe"
     if not partial and any(trial.state == TrialState.PRUNED for trial in trials):
         sentences.append(
-            "With this recipe a pruned trial counts as a result that is not a number: its "
+            f"{because} a pruned trial counts as a result that is not a number: its "
             "intermediate values are not used."
         )
     if not partial and (bounds := [t.number for t in trials if states_bound(t)]):
         sentences.append(
-            f"With this recipe bounds are not modelled, as those of trials {_listed(bounds)}."
+            f"{because} bounds are not modelled, as those of trials {_listed(bounds)}."
         )
     return tuple(sentences)
 
