@@ -333,8 +333,12 @@ def _command(study: optuna.Study, recommended: FrozenTrial | None) -> str | None
         return None
     try:
         values = fixed_values(recommended.number) | recommended.params
-        command = shlex.join(Template(arguments).fill(values))
-    except (KeyError, ValueError):  # recorded by other software
+        template = Template(arguments)
+        known = template.placeholders <= values.keys()
+        command = shlex.join(template.fill(values))
+    except ValueError:  # recorded by other software
+        return None
+    if not known:
         return None
     directory = study.user_attrs.get(DIRECTORY)
     if not isinstance(directory, str) or Path(directory) == Path.cwd():
