@@ -14,7 +14,8 @@ from stoic.balancing import Balanced
 from stoic.confidence.base import Band
 from stoic.data import Array
 from stoic.distances import reach
-from stoic.integrations.optuna.encoding import Coordinate, Encoding
+from stoic.integrations.optuna.coordinates import Coordinate
+from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective
 from stoic.integrations.optuna.surroundings import Searched, Surroundings
 from stoic.learner import Learner

@@ -24,7 +24,8 @@ from optuna.study import Study
 
 from stoic import linalg
 from stoic.data import DISTRUSTED, Array
-from stoic.integrations.optuna.encoding import Category, Coordinate, Encoding
+from stoic.integrations.optuna.coordinates import Category, Coordinate
+from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.internals import possible
 from stoic.integrations.optuna.pieces import read_text, study_attributes, write_text
 from stoic.kernels import Matern52, Scaled

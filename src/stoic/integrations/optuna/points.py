@@ -10,10 +10,9 @@ import numpy as np
 
 from stoic.data import Array, Integers
 from stoic.domains import Box, Domain, Finite
-from stoic.integrations.optuna.encoding import Coordinate, Encoding, Numbers
+from stoic.integrations.optuna.coordinates import ROUNDING, Coordinate, Numbers
+from stoic.integrations.optuna.encoding import Encoding
 from stoic.refusal import RefusalError
-
-_ROUNDING = 1e-9  # of the widths: what is apart by less is the same
 
 
 class Points:
@@ -61,7 +60,7 @@ class Points:
         else:
             assert isinstance(self.domain, Box)
             points = there = np.clip(settings, self.domain.lower, self.domain.upper)
-        far = np.abs(settings - there) > _ROUNDING * self.domain.widths
+        far = np.abs(settings - there) > ROUNDING * self.domain.widths
         return np.where(far.any(axis=1, keepdims=True), np.nan, points)
 
     def nearest(self, settings: Array) -> Array:
@@ -99,7 +98,7 @@ class Points:
         apart = np.maximum(np.maximum(low - run, run - high), 0.0)
         apart[:, columns] = np.abs(run[:, columns] - values)
         far = (apart / self._run.widths).max(axis=1)
-        return np.flatnonzero(far <= far.min() + _ROUNDING)
+        return np.flatnonzero(far <= far.min() + ROUNDING)
 
     @property
     def _grid(self) -> Finite:

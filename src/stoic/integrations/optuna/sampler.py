@@ -16,8 +16,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import Choice
 from stoic.integrations.optuna.confirming import make_confirming
+from stoic.integrations.optuna.coordinates import Coordinate
 from stoic.integrations.optuna.earlier import ABSENT, EarlierStudy
-from stoic.integrations.optuna.encoding import Coordinate, searched
+from stoic.integrations.optuna.encoding import searched
 from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import (
     fixed_by,

@@ -21,8 +21,9 @@ from stoic import recipes
 from stoic.balancing import Balanced
 from stoic.data import DISTRUSTED, FAILURES, Array, Booleans, Choice, FailureKind, Observations
 from stoic.domains import Finite
+from stoic.integrations.optuna.coordinates import Numbers
 from stoic.integrations.optuna.earlier import EarlierStudy, stored_sources
-from stoic.integrations.optuna.encoding import Encoding, Numbers, met
+from stoic.integrations.optuna.encoding import Encoding, met
 from stoic.integrations.optuna.executed import EXECUTED, executed
 from stoic.integrations.optuna.internals import constraints, storage_of, study_id
 from stoic.integrations.optuna.keeper import ModelKeeper

@@ -14,7 +14,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FAILURES
 from stoic.integrations.optuna.choices import ChoiceNumbers
-from stoic.integrations.optuna.encoding import Branches, Numbers, as_written, spanning
+from stoic.integrations.optuna.coordinates import Branches, Numbers
+from stoic.integrations.optuna.encoding import as_written, spanning
 from stoic.integrations.optuna.internals import constraints, possible, same_range
 from stoic.integrations.optuna.objectives import NOISE, noises_of, states_bound
 from stoic.integrations.optuna.partial import bound_trouble, noise_variance
