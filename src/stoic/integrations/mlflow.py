@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -19,6 +20,7 @@ except ImportError as error:
 __all__ = ["MLflowCallback"]
 
 _PREFIX = "stoic."  # of metrics and tags
+_REFUSED = re.compile(r"[^\w\-. /]")  # by some server in the name of a metric
 
 
 class MLflowCallback(Tracker):
@@ -84,7 +86,7 @@ class MLflowCallback(Tracker):
     def write(self, taken: Snapshot) -> None:
         now = int(time.time() * 1000)  # milliseconds, MLflow's unit
         metrics = [
-            Metric(_PREFIX + name, value, now, taken.number)
+            Metric(_PREFIX + _REFUSED.sub("_", name), value, now, taken.number)
             for name, value in taken.metrics.items()
         ]
         tags = [

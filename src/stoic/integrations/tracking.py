@@ -95,7 +95,7 @@ def _estimates(known: Explanation, number: int) -> dict[str, float]:
 def _estimates_of_each(known: Explanation, number: int) -> dict[str, float]:
     """Return metrics of the fronts, and the trust of each value of one trial."""
     found = {
-        "distrusted": float(sum(row.trust < DISTRUSTED for row in known.rows)),
+        "distrusted": float(len({row.number for row in known.rows if row.trust < DISTRUSTED})),
         "recommended_front": float(len(known.front)),
         "observed_front": float(len(known.observed_front)),
     }

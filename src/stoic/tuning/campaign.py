@@ -20,6 +20,7 @@ from stoic.integrations.optuna.confirming import confirmations
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.optuna.objectives import signs
 from stoic.integrations.optuna.possible import PossibleValues, is_result
+from stoic.integrations.optuna.unmodelled import branches_of, modelled_space
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import declare_constraints, merge_constraints
@@ -196,7 +197,7 @@ def check_start(
     if len(first) < _HOPELESS:
         return
     last = first[-1]
-    if not any(_useful(result, possible) for result in first):
+    if not any(_useful(result, possible) for result in first) and not _in_parts(study, first):
         reason = last.reason
         if last.value is not None:
             reason = f"the value {last.value:g} is not possible, which is {possible}"
@@ -221,8 +222,14 @@ def check_start(
 
 
 def _useful(result: Result, possible: PossibleValues | None) -> bool:
-    known = is_result(result.value, possible) or any(map(math.isfinite, result.values))
-    return known or result.pruned or result.kind == "infeasible"
+    return is_result(result.value, possible) or result.pruned or result.kind == "infeasible"
+
+
+def _in_parts(study: optuna.Study, results: Sequence[Result]) -> bool:
+    """Return True if some result has a value of each of several objectives."""
+    count = len(study.directions)
+    values = [result.values for result in results if len(result.values) == count > 1]
+    return bool(values) and all(any(map(math.isfinite, each)) for each in zip(*values, strict=True))
 
 
 def _next(study: optuna.Study, search: Search, worker: Worker) -> Trial | None:
@@ -285,6 +292,10 @@ def ask_for(study: optuna.Study, search: Search, fix: Sequence[str]) -> Trial:
             f"The study {study.study_name!r} has no search space yet: give its parameters, as in "
             "--param 'x=float(0, 1)'."
         )
+    trials = study.get_trials(deepcopy=False)
+    branches, met = branches_of(trials), modelled_space(trials)
+    # The last trial has the range of its branch alone
+    space = space | {name: met[name] for name in branches.keys() & space.keys()}
     search, fixed = replace(search, space=space), parse_fixed(fix, space)
     method = StudyMethod.of(study, search)
     method.check(space)
@@ -292,7 +303,7 @@ def ask_for(study: optuna.Study, search: Search, fix: Sequence[str]) -> Trial:
     method.record(study)
     # study.ask() would take a queued trial, which has values of its own
     trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
-    choose(trial, space)
+    choose(trial, space, branches)
     return trial
 
 

@@ -24,6 +24,7 @@ RESERVED = {
 
 # Whole arguments that only a shell understands: operators, redirections, ~ and variables.
 _SHELL = re.compile(r"\|\|?|&&?|;|\d?(>>?|<)(&\d)?.*|~(/.*)?|\$\w+(/.*)?|\$\(.*", re.DOTALL)
+_OPTION = re.compile(r"--?[A-Za-z]")  # and no number
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 
 
@@ -107,7 +108,7 @@ class Template:
                 continue
             texts = (text + _written(values.get(name, "") if name else "") for text, name in pieces)
             filled.append("".join(texts))
-            option = not names and argument.startswith("-") and len(filled) > 1
+            option = not names and bool(_OPTION.match(argument)) and len(filled) > 1
         return filled
 
     def __str__(self) -> str:

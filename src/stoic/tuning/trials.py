@@ -7,6 +7,7 @@ import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any
 
 import optuna
@@ -17,6 +18,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from stoic.data import FailureKind
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, failure_kind
 from stoic.integrations.optuna.confirming import CONFIRM, confirmations, next_confirmation
+from stoic.integrations.optuna.coordinates import Branches
 from stoic.integrations.optuna.internals import (
     begin_trial,
     fixed_attrs,
@@ -27,6 +29,7 @@ from stoic.integrations.optuna.internals import (
     unfix,
 )
 from stoic.integrations.optuna.objectives import VALUES
+from stoic.integrations.optuna.unmodelled import branches_of
 from stoic.printable import printable
 from stoic.tuning.mark import kill_marked, seal, visible
 from stoic.tuning.program import Result
@@ -95,7 +98,9 @@ def claim_confirmation(
     if confirmations(before) >= measurements:
         _put_back(trial)
         return None
-    choose_or_end(trial, space)
+    # A setting that lacks a parameter is measured without it
+    own = {name: d for name, d in space.items() if name in params}
+    choose_or_end(trial, own, branches_of(trials))
     return trial
 
 
@@ -106,13 +111,15 @@ def _put_back(trial: Trial) -> None:
     trial.storage.set_trial_state_values(trial_id(trial), state=TrialState.WAITING)
 
 
-def choose_or_end(trial: Trial, space: Space) -> None:
+def choose_or_end(
+    trial: Trial, space: Space, branches: Mapping[str, Branches] = MappingProxyType({})
+) -> None:
     """Suggest the parameters of a trial that has just begun, or end it.
 
     This process may live on, as a notebook's does after Ctrl-C: then it would run for ever.
     """
     try:
-        patiently(lambda: choose(trial, space), f"Could not choose trial {trial.number}")
+        patiently(lambda: choose(trial, space, branches), f"Could not choose trial {trial.number}")
     except BaseException:
         with contextlib.suppress(Exception):
             trial.set_user_attr(FAILED, "transient")
@@ -120,17 +127,24 @@ def choose_or_end(trial: Trial, space: Space) -> None:
         raise
 
 
-def choose(trial: Trial, space: Space) -> None:
+def choose(
+    trial: Trial, space: Space, branches: Mapping[str, Branches] = MappingProxyType({})
+) -> None:
     """Suggest the parameters of a trial; a queued one keeps those it was queued with.
 
     A queued value that is none of its parameter's is refused: it would stand in a program's
-    arguments. A parameter that such a trial lacks, by the others it has, is none of it.
+    arguments. What such a trial lacks, by the others it has, is left out, and a parameter with
+    ``branches`` has the range of its branch.
     """
     value: object
     with as_data(f"Cannot begin trial {trial.number} with what is stored for it"):
-        for name, d in space.items():
+        for name in sorted(space, key=branches.__contains__):  # after what decides
             if leaves_out(trial, name):
                 continue
+            d = space[name]
+            if name in branches:
+                number = branches[name].number(trial.params)
+                d = d if number is None else branches[name].ranges[number]
             if isinstance(d, FloatDistribution):
                 # Optuna takes a queued value as it is stored, if float() reads it: it may be a text
                 value = trial.suggest_float(name, d.low, d.high, step=d.step, log=d.log)

@@ -292,7 +292,7 @@ def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Stand
     synced.follow(trials)
     number, trust = {n: i for i, n in enumerate(synced.observed)}, synced.learner.trust
     tried = [
-        x
+        (t, x)
         for t in complete
         if t.number in number
         and not violates(t)
@@ -301,7 +301,11 @@ def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Stand
     ]
     if not tried:
         return None
-    settings = reliable(synced, trials, np.unique(np.array(tried), axis=0))
+    settings = np.array([x for _, x in tried])
+    settings = settings[synced.permitted([t for t, _ in tried], settings)]
+    if not len(settings):
+        return None
+    settings = reliable(synced, trials, np.unique(settings, axis=0))
     recommended = synced.single.recommend(settings=settings).x
     return Standing.of(study, synced, trials, settings, recommended)
 

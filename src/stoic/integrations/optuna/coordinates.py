@@ -111,7 +111,8 @@ class Coordinate:
         return self._grid
 
     def encode(self, value: Any) -> list[float]:
-        return [self._offset(value) / self._width]
+        # A range of a single value is that of a branch
+        return [self._offset(value) / self._width if self._width else self.absent]
 
     def ends(self, other: Numbers) -> tuple[float, float]:
         """Return the ends of another range of the parameter, as far as they are in this one."""
@@ -241,11 +242,23 @@ class Branches:
 
     Attributes
     ----------
-    by:
-        Name of the choice.
+    by, choices:
+        Name of the choice, and its distribution.
     ranges:
         Number of a choice -> range of the parameter there.
     """
 
     by: str
+    choices: CategoricalDistribution
     ranges: Mapping[int, Numbers]
+
+    @cached_property
+    def _number(self) -> ChoiceNumbers:
+        return ChoiceNumbers(self.choices)
+
+    def number(self, parameters: Mapping[str, Any]) -> int | None:
+        """Return the number of the choice that ``parameters`` have; None without a range of it."""
+        if self.by not in parameters or parameters[self.by] not in self._number:
+            return None
+        number = self._number(parameters[self.by])
+        return number if number in self.ranges else None

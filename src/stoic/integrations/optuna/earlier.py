@@ -87,7 +87,7 @@ class EarlierStudy:
         """
         columns, tables, shared = [], [], False
         for name, part in Encoding(self.space).parts.items():
-            other = None if name in encoding.branches else encoding.parts.get(name)
+            other = encoding.parts.get(name)
             if isinstance(part, Coordinate) and isinstance(other, Coordinate):
                 columns.append(other.column)
                 tables.append(_table(other, part))

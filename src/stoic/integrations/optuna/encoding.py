@@ -129,10 +129,11 @@ class Encoding:
                 f"The search space has {column} coordinates, one for each number and each choice; "
                 f"at most {_WIDEST} can be searched."
             )
+        # Values of branches have no common grid: they are rounded as those of a fine range are
         lattices = [
             Lattice(np.array(part.columns), grid)
-            for part in self.parts.values()
-            if (grid := part.grid()) is not None
+            for name, part in self.parts.items()
+            if name not in self.branches and (grid := part.grid()) is not None
         ]
         self.box = Box(np.zeros(column), np.ones(column), tuple(lattices), tree=tree)
         self._in_branch = {
@@ -140,19 +141,26 @@ class Encoding:
             for name, of in self.branches.items()
             for number, distribution in of.ranges.items()
         }
-        self._number = {
-            name: ChoiceNumbers(distribution)
-            for name in {of.by for of in self.branches.values()}
-            if isinstance(distribution := self.space[name], CategoricalDistribution)
-        }
 
     def part(self, name: str, parameters: Mapping[str, Any]) -> Coordinate | Category:
         """Return the part of a parameter, in the branch of ``parameters`` if it has branches."""
         of = self.branches.get(name)
-        if of is None or of.by not in parameters:
-            return self.parts[name]
-        number = self._number[of.by](parameters[of.by])
-        return self._in_branch.get((name, number), self.parts[name])
+        number = None if of is None else of.number(parameters)
+        return self.parts[name] if number is None else self._in_branch[name, number]
+
+    def within(self, name: str, parameters: Mapping[str, Any]) -> bool:
+        """Return True if a parameter of a setting is in its range, that of the branch if any."""
+        return possible(self.part(name, parameters).distribution, parameters[name])
+
+    def check(self, parameters: Mapping[str, Any]) -> None:
+        """Refuse values that are in the range of another branch."""
+        for name in self.branches.keys() & parameters.keys():
+            if not self.within(name, parameters):
+                by, d = self.branches[name].by, self.part(name, parameters).distribution
+                raise RefusalError(
+                    f"{name} cannot be {parameters[name]} where {by} is {parameters[by]}: it is "
+                    f"{as_written(d)} there."
+                )
 
     @property
     def tree(self) -> Tree | None:
@@ -197,7 +205,7 @@ class Encoding:
     def _shows(self, parameters: Mapping[str, Any]) -> bool:
         """Return True if a setting has parameters of the space, all with values in their ranges."""
         names = self.space.keys() & parameters.keys()
-        return bool(names) and all(self.admits(name, parameters[name]) for name in names)
+        return bool(names) and all(self.within(name, parameters) for name in names)
 
     def learned(self, settings: Iterable[Mapping[str, Any]]) -> Encoding:
         """Learn from settings which parameters there are, by integers and choices."""
@@ -223,16 +231,20 @@ class Encoding:
         """Return the encoding once parameters have these branches, with no rule learned."""
         return Encoding(self.space, None, self.met, branches)
 
-    def completed(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
-        """Add, to values that are ``fixed``, the first choice in whose branch each of them is."""
-        found = dict(fixed)
-        for name in self.branches.keys() & fixed.keys():
-            of = self.branches[name]
-            if of.by not in found:
-                numbers = (n for n, d in of.ranges.items() if possible(d, fixed[name]))
-                for number in list(numbers)[:1]:
-                    found[of.by] = self._number[of.by].distribution.choices[number]
-        return found
+    def placed(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of the ``fixed`` values that have a place: others need a choice first."""
+        return {
+            name: value
+            for name, value in fixed.items()
+            if name not in self.branches
+            or (self.branches[name].by in fixed and self.within(name, fixed))
+        }
+
+    def has(self, parameters: Mapping[str, Any], fixed: Mapping[str, Any]) -> bool:
+        """Return True if a setting like ``parameters`` can have the values that are ``fixed``."""
+        return fixed.keys() <= parameters.keys() and all(
+            self.within(name, {**parameters, **fixed}) for name in fixed
+        )
 
     @property
     def choices(self) -> dict[str, tuple[int, ...]]:
@@ -250,11 +262,15 @@ class Encoding:
         }
 
     def deciding(self, names: Iterable[str]) -> set[str]:
-        """Return the parameters that decide whether a setting has ``names``, or has those."""
+        """Return the parameters that decide whether a setting has ``names``, or has those.
+
+        Or about their ranges.
+        """
         owner = {column: name for name, part in self.parts.items() for column in part.columns}
         rules = () if self.tree is None else self.tree.rules
-        found: set[str] = set()
-        new = set(names)
+        names = set(names)
+        found = {self.branches[name].by for name in self.branches.keys() & names}
+        new = names | found
         while new:
             columns = [column for name in new for column in self.parts[name].columns]
             by = (rule.columns() for of, rule in rules if np.isin(columns, of).any())
@@ -347,8 +363,13 @@ class Encoding:
         part = self.parts[name]
         return isinstance(part, Coordinate) and part.distribution.log
 
-    def sobol(self, number: int, seed: int) -> dict[str, Any]:
-        """Decode point ``number`` of a scrambled Sobol sequence, one axis for each parameter."""
+    def sobol(
+        self, number: int, seed: int, fixed: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Decode point ``number`` of a scrambled Sobol sequence, one axis for each parameter.
+
+        With the values that are ``fixed``, as far as the setting has these parameters.
+        """
         sequence = sobol(len(self.parts), np.random.default_rng(seed))
         if number:
             sequence.fast_forward(number)
@@ -356,7 +377,10 @@ class Encoding:
         point = np.concatenate([
             part.spread(u[i]) for i, part in enumerate(self.parts.values())
         ])  # fmt: skip
-        return self.decode(point)
+        for name, value in self.placed(fixed or {}).items():
+            part = self.part(name, fixed or {})
+            point[part.columns] = part.encode(value)
+        return self.decode(point, self.placed(fixed or {}))
 
 
 def _check_range(name: str, distribution: Numbers) -> None:
@@ -465,6 +489,7 @@ def given_points(
             if name in ranges or not any(name in t.params for t in trials)
         }
         check_fixed(given, ranges, "complete trials have in the same range")
+        encoding.check(given)
         try:
             point[:] = encoding.encode(given)
         except KeyError as lacking:

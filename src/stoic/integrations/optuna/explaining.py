@@ -157,7 +157,7 @@ class _Reading:
         self.feasible = [t for t in possible if not violates(t)]
         self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
 
-    @property
+    @cached_property
     def constants(self) -> dict[str, Any]:
         """Values of the parameters that have a single one, in all complete trials alike."""
         single = {name for name, d in self.ranges.items() if d.single()}
@@ -212,6 +212,7 @@ class _Compared:
             reading.study, reading.space, recipe, reading.aim, possible=reading.values
         )
         self.synced.follow(reading.trials)
+        self.synced.encoding.check(reading.given)
         self.learner = self.synced.single
         self.number = {n: i for i, n in enumerate(self.synced.observed)}
         # What violates a constraint is modelled, too, with a model of it
@@ -231,8 +232,24 @@ class _Compared:
 
     @cached_property
     def part(self) -> Box | Integers | None:
-        """The part of the domain that has the values that are given; None is all of it."""
-        return self.synced.points.having(self.reading.given, {}) if self.reading.given else None
+        """The part of the domain that has the values that are given; None is all of it.
+
+        Where a choice says whether they can be, it is that of the best trusted trial that has, or
+        could have, these values.
+        """
+        given, encoding = self.reading.given, self.synced.encoding
+        if not given:
+            return None
+        by = {encoding.branches[name].by for name in encoding.branches.keys() & given.keys()}
+        if by - given.keys():
+            could = [t for t in self.at if encoding.has(t.params, given)]
+            same = [t for t in could if self.has_given(t)]
+            trusted = dict(
+                zip((t.number for t in self.at), self.trusted >= DISTRUSTED, strict=True)
+            )
+            best = self.reading.best(filter(lambda t: trusted[t.number], same or could))
+            given = given | ({} if best is None else {n: best.params[n] for n in by - given.keys()})
+        return self.synced.points.having(given, {})
 
     @cached_property
     def trusted(self) -> Array:
@@ -302,8 +319,10 @@ class _Compared:
         mean, std = self.estimate.predict(self._nearest(x))
         return self.reading.sign * mean, std if scaled(self.learner) else np.full_like(std, np.inf)
 
-    def importances(self) -> dict[str, float]:
+    def importances(self, objective: str | None = None) -> dict[str, float]:
         """Total effect of each parameter, by name."""
+        if objective is not None:
+            raise RefusalError(f"This study has one objective: leave out {objective!r}.")
         return total_effects(
             self.synced.encoding, lambda x: self.estimate.predict(self._nearest(x))[0]
         )

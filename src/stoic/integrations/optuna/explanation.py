@@ -162,7 +162,7 @@ class Explanation(ShownAsText):
     model_optimum_mean: float
     rows: tuple[Row, ...]
     predict: Callable[[Settings], tuple[Array, Array]] = _unknown
-    importances: Callable[..., dict[str, float]] = dict
+    importances: Callable[..., dict[str, float]] = lambda *objective: {}
     certified: Certified | None = None
     certified_observed: Certified | None = None
     left_out: Mapping[int, str] = field(default_factory=dict)
@@ -342,10 +342,11 @@ def _front_lines(known: Explanation) -> list[str]:
     lines.append(f"observed front {count}")
     if not known.front:
         unsettled = "no setting has a trusted value of each objective"
+        doubted = set().union(*known.distrusted_constraints.values())
         if known.fixed and not known.observed_front:
             unsettled = "no feasible trial" if known.infeasible else "no trial"
             unsettled += " with a value of each objective has these values"
-        elif known.infeasible and not known.observed_front:
+        elif known.infeasible and {t.number for t in known.observed_front} <= doubted:
             unsettled = "no setting is known to be feasible"
         return [*lines, f"recommended    none: {unsettled if known.judged else _UNJUDGED}"]
     lines.append(f"recommended    a front of {len(known.front)}, by trusted means; 95 % intervals:")

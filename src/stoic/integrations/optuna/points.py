@@ -75,7 +75,7 @@ class Points:
 
         A box, or rows of a grid. Where it has no such points, those with the nearest values.
         """
-        fixed = self.encoding.completed(fixed)
+        fixed = self.encoding.placed(fixed)
         parts = [(self.encoding.part(name, fixed), value) for name, value in fixed.items()]
         columns = [column for part, _ in parts for column in part.columns]
         values = np.array([u for part, value in parts for u in part.encode(value)])

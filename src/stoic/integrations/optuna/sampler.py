@@ -86,7 +86,8 @@ class StoicSampler(BaseSampler):
     (:class:`~stoic.objectives.MultiLearner`). ``stoic:noise`` is then a list.
 
     A parameter whose range changes is modelled over all its ranges together, and chosen in that of
-    the latest complete trial. One whose step or choices change is not modelled, and sampled
+    the latest complete trial; one whose range depends on a choice in the range of each branch. One
+    whose step or choices change is not modelled, and sampled
     independently. A log message says so once.
 
     A trial whose user attribute ``stoic:executed`` is a dict of parameters was run with those
@@ -273,8 +274,7 @@ class StoicSampler(BaseSampler):
                 if synced.encoding.admits(name, value)
             }
             if designed:
-                params = synced.start(trials, trial.number, self._seed)
-                params |= synced.implied(fixed, trials)
+                params = synced.start(trials, trial.number, self._seed, fixed)
             else:
                 # By seed and number: the stream does not depend on which worker chooses, or on what
                 # that worker has chosen before

@@ -138,7 +138,7 @@ def method_digest(
             [] if tree is None else [[of.tolist(), repr(node)] for of, node in tree.rules],
         ]
         for name, branches in encoding.branches.items():
-            ranges = {n: distribution_to_json(d) for n, d in branches.ranges.items()}
+            ranges = {n: distribution_to_json(d) for n, d in sorted(branches.ranges.items())}
             parts.append([name, branches.by, ranges])
     except (TypeError, ValueError):  # a choice that is no data
         return None

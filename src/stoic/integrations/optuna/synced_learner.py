@@ -147,7 +147,8 @@ class SyncedLearner:
         )
         self._stored = stored_model(study)
         self._parameters = Parameters()
-        self._branched = branched and aim is None
+        # A grid has points of the whole range, and an earlier study informs the whole range
+        self._branched = branched and recipe is DEFAULT and aim is None and not self.sources
         self.inside: dict[int, bool] = {}  # complete trial -> whether its values are in the space
         self._begin()
 
@@ -345,8 +346,16 @@ class SyncedLearner:
             tell(x, y, noise, choice=choice)
         self.observed.append(trial.number)
 
-    def start(self, trials: Sequence[FrozenTrial], number: int, seed: int) -> dict[str, Any]:
+    def start(
+        self,
+        trials: Sequence[FrozenTrial],
+        number: int,
+        seed: int,
+        fixed: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         """Design a trial before the model decides: quasi-random parameters, on the grid.
+
+        A setting that can have what is ``fixed``, if there is one.
 
         A point where failure is likelier than a result, and than elsewhere, gives way to a later
         one of the sequence, which no other trial has. The finished trials and the number alone
@@ -356,7 +365,11 @@ class SyncedLearner:
         feasibility = self._feasibility()
         likeliest, most = None, -np.inf
         for k in range(_LATER if feasibility else 1):
-            params = self.encoding.sobol(number + k * _STRIDE, seed)
+            params = self.encoding.sobol(number + k * _STRIDE, seed, fixed)
+            if fixed and not self.encoding.has(params, fixed):
+                rng = np.random.default_rng([seed, number])
+                whole = {**fixed, **self._deciding(fixed, trials, rng)}
+                params = self.encoding.sobol(number + k * _STRIDE, seed, whole)
             x = self.points.nearest(self.encoding.encode(params)[None])[0]
             if self.learner.domain.finite:
                 params = self.encoding.decode(x)
@@ -426,13 +439,29 @@ class SyncedLearner:
         self.learner.rng = rng  # the stream of this trial, whatever was asked before
         if self.encoding.tree is not None:
             settings = [announced(trial, self.encoding.space) for trial in trials]
-            fixed = {**fixed, **self.implied(fixed, trials)}
             fixed = {**self.encoding.untried(settings), **fixed}  # what is given goes before
         own = self.encoding.branches
         ranges = {name: d for name, d in (ranges or {}).items() if name not in own}
         # Of a single number there is nothing to choose
         fixed = {n: d.low for n, d in ranges.items() if d.single()} | dict(fixed)
-        among = self.points.having(fixed, ranges) if fixed or ranges else None
+        choice = self._choose(self._part(fixed, ranges), pending)
+        encoding = self.encoding
+        if fixed and (encoding.tree is not None or encoding.branches.keys() & fixed.keys()):
+            params = encoding.decode(choice.x)
+            if not encoding.has(params, fixed):
+                more = self._deciding(fixed, trials, rng)
+            else:  # by the choice that was made
+                by = {encoding.branches[n].by for n in encoding.branches.keys() & fixed.keys()}
+                more = {name: params[name] for name in by - fixed.keys()}
+            if more:
+                choice = self._choose(self._part({**fixed, **more}, ranges), pending)
+        self.asking[number] = choice
+        return choice
+
+    def _part(self, fixed: Mapping[str, Any], ranges: Mapping[str, Numbers]) -> Any:
+        return self.points.having(fixed, ranges) if fixed or ranges else None
+
+    def _choose(self, among: Any, pending: Sequence[Array]) -> Choice:
         choice = None
         for forgotten in range(len(pending) + 1):
             try:
@@ -441,24 +470,25 @@ class SyncedLearner:
             except (WaitingError, NothingLeftError):
                 continue
         # With nothing pending, either, the plan has no play left for what is fixed
-        choice = choice or self._optimistic(among)
-        self.asking[number] = choice
-        return choice
+        return choice or self._optimistic(among)
 
-    def implied(self, fixed: Mapping[str, Any], trials: Sequence[FrozenTrial]) -> dict[str, Any]:
-        """Choices, not ``fixed`` ones, without which a setting would lack what is.
+    def _deciding(
+        self, fixed: Mapping[str, Any], trials: Sequence[FrozenTrial], rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """Draw choices with which a setting can have what is ``fixed``, as complete trials do.
 
-        They are those of the latest complete trial that has these parameters.
+        Each combination that one of them has is as likely; none without such a trial.
         """
         deciding = self.encoding.deciding(fixed)
-        if deciding <= fixed.keys():
-            return {}
         given = {name: fixed[name] for name in deciding & fixed.keys()}
-        for trial in reversed(trials):
-            whole = trial.state == TrialState.COMPLETE and fixed.keys() <= trial.params.keys()
-            if whole and self.encoding.agrees(trial.params, given):
-                return {n: v for n, v in trial.params.items() if n in deciding - fixed.keys()}
-        return {}
+        found: dict[str, dict[str, Any]] = {}
+        for trial in trials:
+            if trial.state != TrialState.COMPLETE or not self.encoding.has(trial.params, fixed):
+                continue
+            if self.encoding.agrees(trial.params, given):
+                free = {n: v for n, v in trial.params.items() if n in deciding - fixed.keys()}
+                found[repr(sorted(free.items()))] = free
+        return list(found.values())[int(rng.integers(len(found)))] if found else {}
 
     def _optimistic(self, among: object) -> Choice:
         """Choose the row with the best upper bound, of those not eliminated if there are any."""

@@ -24,6 +24,9 @@ CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constr
 
 FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
 
+# Of all changes between one trial and the next, those between trials of one branch: one in five.
+_RARELY = 5
+
 _LISTED = 3  # trials; a sentence that had all would be another one after each trial
 
 
@@ -40,7 +43,8 @@ class Parameters:
         self._complete = 0  # of complete trials that have any
         self._several: set[str] = set()  # names with several ranges
         self._all: list[FrozenTrial] = []  # the complete ones
-        self._branches: tuple[int, dict[str, Branches]] = (0, {})  # of so many of them
+        self._branches: dict[str, Branches] = {}
+        self._branched = 0  # number of complete trials then
         self._others: list[FrozenTrial] = []  # failed and pruned ones
 
     @classmethod
@@ -66,7 +70,7 @@ class Parameters:
         self._all.append(trial)
         for place, (name, distribution) in enumerate(trial.distributions.items()):
             self._counts[name] += 1
-            if self._ranges.get(name, distribution) != distribution:
+            if not same_range(self._ranges.get(name, distribution), distribution):
                 self._several.add(name)
             _widen(self._ranges, name, distribution, self._changed)
             if self._latest.get(name, (-1, None))[0] < trial.number:
@@ -108,14 +112,15 @@ class Parameters:
     def branches(self, space: Mapping[str, BaseDistribution]) -> dict[str, Branches]:
         """Return the numbers in ``space`` whose range depends on a choice, by name.
 
-        Trials with the same choice have the same range, and go back and forth between ranges: one
-        that was changed on the way is none of these.
+        Trials go back and forth between ranges, and those with one choice hardly do: a range that
+        was changed on the way is none of these, but may have been in a branch.
         """
-        if self._branches[0] != len(self._all):
+        if self._branched != len(self._all):
             trials = sorted(self._all, key=lambda trial: trial.number) if self._several else []
             found = ((name, _branches(name, space, trials)) for name in sorted(self._several))
-            self._branches = len(self._all), {name: of for name, of in found if of is not None}
-        return self._branches[1]
+            self._branches = {name: of for name, of in found if of is not None}
+            self._branched = len(self._all)
+        return self._branches
 
     def narrowed(self, space: Mapping[str, BaseDistribution]) -> dict[str, Numbers]:
         """Return the latest trials' ranges that lack a part of those in ``space``."""
@@ -135,22 +140,50 @@ class Parameters:
 def _branches(
     name: str, space: Mapping[str, BaseDistribution], trials: Sequence[FrozenTrial]
 ) -> Branches | None:
-    """Return the ranges of a parameter by the first choice that decides about them, if any."""
+    """Return the ranges of a parameter by the choice that decides about them, if there is one.
+
+    Of several the one that takes the fewest values.
+    """
+    whole = space.get(name)
     having = [trial for trial in trials if name in trial.distributions]
     ranges = [trial.distributions[name] for trial in having]
-    switches = sum(one != other for one, other in pairwise(ranges))
-    if not isinstance(space.get(name), Numbers) or switches < 2 or any(d.single() for d in ranges):
+    if not isinstance(whole, Numbers) or _switches(ranges) < 2:
         return None
+    best = None
     for by, choices in space.items():
         if not isinstance(choices, CategoricalDistribution):
             continue
-        if not all(by in t.params and possible(choices, t.params[by]) for t in having):
+        number = ChoiceNumbers(choices)
+        if not all(by in trial.params and trial.params[by] in number for trial in having):
             continue
-        number, found = ChoiceNumbers(choices), dict[int, Any]()
-        pairs = [(number(t.params[by]), d) for t, d in zip(having, ranges, strict=True)]
-        if all(found.setdefault(choice, d) == d for choice, d in pairs):
-            return Branches(by, found)
-    return None
+        own: dict[int, list[Any]] = {}
+        for trial, d in zip(having, ranges, strict=True):
+            own.setdefault(number(trial.params[by]), []).append(d)
+        found = {choice: _together(of) for choice, of in own.items()}
+        # A branch that was widened changed once; where a choice says nothing all of them do
+        changes = sum(map(_switches, own.values()))
+        again = [choice for choice, of in own.items() if len(of) > 1]
+        fits = changes * _RARELY <= _switches(ranges) and 2 * len(again) > len(own)
+        fits &= len({as_written(found[choice]) for choice in again}) > 1
+        inside = all(
+            (both := spanning(whole, d)) and same_range(both, whole) for d in found.values()
+        )
+        if fits and inside and (best is None or len(found) < len(best.ranges)):
+            best = Branches(by, choices, found)
+    return best
+
+
+def _switches(ranges: Sequence[BaseDistribution]) -> int:
+    return sum(not same_range(one, other) for one, other in pairwise(ranges))
+
+
+def _together(ranges: Sequence[Numbers]) -> Numbers:
+    """Return the range of all together; of those on different steps the last one."""
+    found = ranges[0]
+    for each in ranges[1:]:
+        both = spanning(found, each)
+        found = both if isinstance(both, Numbers) else each
+    return found
 
 
 def _widen(
@@ -168,6 +201,12 @@ def modelled_space(
 ) -> dict[str, BaseDistribution]:
     """Return the parameters that are modelled, see :meth:`Parameters.modelled`."""
     return Parameters.of(trials).modelled(shared)
+
+
+def branches_of(trials: Iterable[FrozenTrial]) -> dict[str, Branches]:
+    """Return the parameters whose range depends on a choice, see :meth:`Parameters.branches`."""
+    parameters = Parameters.of(trials)
+    return parameters.branches(parameters.modelled())
 
 
 def declared_constraints(study: Study) -> dict[str, str]:

@@ -12,7 +12,10 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna import Explanation, Row
+from stoic.integrations.optuna.coordinates import Branches
 from stoic.integrations.optuna.explanation import expected, setting, written
+from stoic.integrations.optuna.internals import possible
+from stoic.integrations.optuna.unmodelled import branches_of
 from stoic.printable import printable
 from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
 from stoic.tuning.views.timeline import LARGEST, limits, shown_trust
@@ -209,9 +212,13 @@ class Drawings:
     def slices(self) -> list[str]:
         """Plot posterior mean and band along each parameter, through the recommended setting."""
         parts = []
+        branches = branches_of(self.trials.values())
         for name, distribution in self.space.items():
+            if name in branches and (number := branches[name].number(self.here)) is not None:
+                distribution = branches[name].ranges[number]
             values = _along(distribution)
-            mean, std = self.known.predict([{**self.here, name: value} for value in values])
+            settings = [_in_branch({**self.here, name: value}, branches) for value in values]
+            mean, std = self.known.predict(settings)
             parts.append(self._slice(name, distribution, values, mean, std))
         return parts
 
@@ -219,8 +226,11 @@ class Drawings:
         self, name: str, distribution: BaseDistribution, values: Sequence[Any], mean: Any, std: Any
     ) -> str:
         figure = self.go.Figure()
+        having = [(row, self.run[row.number]) for row in self.rows]
         observed = [
-            (row, self.run[row.number][name]) for row in self.rows if name in self.run[row.number]
+            (row, run[name])
+            for row, run in having
+            if name in run and possible(distribution, run[name])
         ]
         category = isinstance(distribution, CategoricalDistribution)
         shown = [_plain(label) for label in _labels(values)] if category else values
@@ -386,3 +396,13 @@ def _axis(name: str, distribution: BaseDistribution, values: Sequence[Any]) -> d
         "tickvals": ticks,
         "ticktext": [f"{10.0**tick:.3g}" for tick in ticks],
     }
+
+
+def _in_branch(setting: dict[str, Any], branches: Mapping[str, Branches]) -> dict[str, Any]:
+    """Return the setting with numbers of another branch at the nearest end of its own."""
+    moved = dict(setting)
+    for name in branches.keys() & setting.keys():
+        if (number := branches[name].number(setting)) is not None:
+            d = branches[name].ranges[number]
+            moved[name] = min(max(setting[name], d.low), d.high)
+    return moved
