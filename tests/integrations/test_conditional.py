@@ -20,7 +20,7 @@ from stoic.domains import Box, Lattice, Tree
 from stoic.integrations.optuna import StoicSampler, confirm, explain
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.synced_learner import SyncedLearner
-from stoic.integrations.optuna.unmodelled import Parameters, modelled_space
+from stoic.integrations.optuna.unmodelled import Parameters, branches_of, modelled_space
 from stoic.refusal import RefusalError
 from stoic.tuning.views.report import Report
 from stoic.tuning.views.summary import Summary
@@ -335,6 +335,84 @@ def test_a_range_that_depends_on_a_choice_is_that_of_the_branch(seed):
     study.enqueue_trial({"lr": 10.5})
     study.optimize(one_name, n_trials=1)
     assert study.trials[-1].params == {"by": "b", "lr": 10.5}
+    with pytest.raises(RefusalError, match=r"10.5 where by is a: it is float\(0, 1\)"):
+        known.predict({"by": "a", "lr": 10.5})
+    with pytest.raises(RefusalError, match=r"lr cannot be 0.5 where by is b"):
+        explain(study, fixed={"by": "b", "lr": 0.5})
+
+
+def test_a_report_shows_each_number_in_the_range_of_its_branch(tmp_path):
+    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
+    report = Report.of(searched_study(20, one_name))
+    report.write(tmp_path / "report.html")  # a prediction out of a branch is refused
+
+
+def ranges_of(by, **said):
+    """A study in which ``by`` says the range, of trials that come in turns."""
+    study = optuna.create_study()
+    kinds = CategoricalDistribution(sorted(by))
+    for k in range(24):
+        choice = sorted(by)[k % len(by)]
+        space = {"by": kinds, "lr": by[choice], **{n: of(k) for n, of in said.items()}}
+        params = {"by": choice, "lr": by[choice].low}
+        params |= {name: space[name].choices[k] for name in said}
+        add(study, params, space, 0.1 * k)
+    return study
+
+
+def test_the_choice_with_the_fewest_values_decides():
+    by = {"a": UNIT, "b": FloatDistribution(10.0, 11.0)}
+    study = ranges_of(by, a_name=lambda k: CategoricalDistribution(list(range(100))))
+    found = branches_of(study.trials)
+    assert found["lr"].by == "by"
+    assert found["lr"].ranges == {0: by["a"], 1: by["b"]}
+    # A narrower space has no branches in it
+    space = modelled_space(study.trials) | {"lr": FloatDistribution(0.2, 0.5)}
+    assert Parameters.of(study.trials).branches(space) == {}
+
+
+def test_a_branch_may_be_widened_and_may_have_one_value():
+    by = {"a": UNIT, "b": FloatDistribution(10.0, 10.0)}
+    study = ranges_of(by)
+    wide = {"by": CategoricalDistribution(["a", "b"]), "lr": FloatDistribution(0.0, 2.0)}
+    for _ in range(3):
+        add(study, {"by": "a", "lr": 1.5}, wide, 1.0)
+        add(study, {"by": "b", "lr": 10.0}, wide | {"lr": by["b"]}, 1.0)
+    found = branches_of(study.trials)
+    assert found["lr"].ranges == {0: wide["lr"], 1: by["b"]}
+    encoding = Encoding(modelled_space(study.trials), branches=found)
+    for trial in study.trials:
+        assert encoding.decode(encoding.encode(trial.params)) == trial.params
+
+
+def test_every_integer_of_a_branch_can_be_chosen():
+    by = {"a": IntDistribution(1, 8, log=True), "b": IntDistribution(32, 512, log=True)}
+    study = ranges_of(by)
+    encoding = Encoding(modelled_space(study.trials), branches=branches_of(study.trials))
+    for choice, distribution in by.items():
+        for value in range(distribution.low, distribution.high + 1):
+            params = {"by": choice, "lr": value}
+            x = encoding.encode(params)
+            assert encoding.decode(encoding.box.snap(x[None])[0]) == params
+
+
+def test_what_is_given_locks_no_branch():
+    """x is in two of three branches, and at 0.8 better in the one that the design hardly had."""
+
+    def objective(trial):
+        kind = trial.suggest_categorical("kind", ["a", "b", "c"])
+        if kind == "c":
+            return 3.0
+        return {"a": 2.0, "b": 0.5}[kind] + 0.1 * (trial.suggest_float("x", 0.0, 1.0) - 0.8) ** 2
+
+    study = searched_study(12, objective)
+    for _ in range(12):
+        study.enqueue_trial({"x": 0.8})
+    study.optimize(objective, n_trials=12)
+    later = [trial.params for trial in study.trials[12:]]
+    assert {params.get("x") for params in later} == {0.8}
+    assert sum(params["kind"] == "b" for params in later) >= 6
 
 
 def test_a_range_that_changed_on_the_way_depends_on_no_choice():

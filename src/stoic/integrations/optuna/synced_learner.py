@@ -147,8 +147,7 @@ class SyncedLearner:
         )
         self._stored = stored_model(study)
         self._parameters = Parameters()
-        # A grid has points of the whole range, and an earlier study informs the whole range
-        self._branched = branched and recipe is DEFAULT and aim is None and not self.sources
+        self._branched = branched and aim is None and not self.sources  # of the whole range
         self.inside: dict[int, bool] = {}  # complete trial -> whether its values are in the space
         self._begin()
 
@@ -269,7 +268,9 @@ class SyncedLearner:
             self._begin()
             new = finished
         self._parameters.follow(new)
-        branches = self._parameters.branches(self.encoding.space) if self._branched else {}
+        branches = {}
+        if self._branched and not self.learner.domain.finite:  # a grid is of the whole range
+            branches = self._parameters.branches(self.encoding.space)
         if branches != self.encoding.branches:
             self.encoding = self.encoding.branched(branches)
             self._begin()
