@@ -92,6 +92,8 @@ def measured(
     """Evaluate an objective; several are told as ``names``, and the study has them in ``order``."""
     try:
         found = objective(dict(trial.params))
+        if found is None:
+            return Result(failure="the objective returned None")
         if not isinstance(found, Measured):
             found = Measured(values=found) if order else Measured(float(_scalar(found)))
         run_as = None if found.executed is None else _plain(found.executed)
