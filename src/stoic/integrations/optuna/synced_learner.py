@@ -356,7 +356,7 @@ class SyncedLearner:
     ) -> dict[str, Any]:
         """Design a trial before the model decides: quasi-random parameters, on the grid.
 
-        A setting that can have what is ``fixed``, if there is one.
+        They are those of a setting that can have what is ``fixed``, if complete trials show one.
 
         A point where failure is likelier than a result, and than elsewhere, gives way to a later
         one of the sequence, which no other trial has. The finished trials and the number alone
@@ -428,7 +428,8 @@ class SyncedLearner:
         without the one that has been running for longest, then without the next one, so that a
         missing play is run a second time. A choice that other parameters depend on and that no
         trial had is tried first. A plan that has nothing left for the parameters that are
-        ``fixed`` gets a trial that does not count, where the upper confidence bound is best.
+        ``fixed`` gets a trial that does not count, where the upper confidence bound is best. Where
+        the setting that is chosen cannot have what is ``fixed``, one that can is chosen instead.
         """
         unseen = [t for t in trials if t.state in _WITH_RESULT and t.number not in self._seen]
         if not (prepared and self._fits_alone and len(unseen) <= _LEFT_OUT):
@@ -454,7 +455,7 @@ class SyncedLearner:
             else:  # by the choice that was made
                 by = {encoding.branches[n].by for n in encoding.branches.keys() & fixed.keys()}
                 more = {name: params[name] for name in by - fixed.keys()}
-            if more:
+            if more and not self.learner.plans:
                 choice = self._choose(self._part({**fixed, **more}, ranges), pending)
         self.asking[number] = choice
         return choice
