@@ -93,7 +93,7 @@ def measured(
     try:
         found = objective(dict(trial.params))
         if found is None:
-            return Result(failure="the objective returned None")
+            raise TypeError("the objective returned None")  # as float(None) does, in other words
         if not isinstance(found, Measured):
             found = Measured(values=found) if order else Measured(float(_scalar(found)))
         run_as = None if found.executed is None else _plain(found.executed)
