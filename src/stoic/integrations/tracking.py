@@ -62,6 +62,7 @@ def snapshot(study: Study, trial: FrozenTrial) -> Snapshot:
     known = None
     if any(each.state == TrialState.COMPLETE for each in finished):
         known = explain(study)
+        metrics["distrusted"] = len({row.number for row in known.rows if row.trust < DISTRUSTED})
         metrics |= (_estimates_of_each if several else _estimates)(known, trial.number)
     if trial.state == TrialState.COMPLETE and trial.values is not None:
         # One value has no name
@@ -80,7 +81,7 @@ def snapshot(study: Study, trial: FrozenTrial) -> Snapshot:
 def _estimates(known: Explanation, number: int) -> dict[str, float]:
     """Return metrics of the recommendation, and the trust of one trial."""
     trust = {row.number: row.trust for row in known.rows}
-    found = {"distrusted": float(sum(each < DISTRUSTED for each in trust.values()))}
+    found: dict[str, float] = {}
     if number in trust:
         found["trust"] = trust[number]
     if known.observed_best is not None and known.observed_best.value is not None:
@@ -95,7 +96,6 @@ def _estimates(known: Explanation, number: int) -> dict[str, float]:
 def _estimates_of_each(known: Explanation, number: int) -> dict[str, float]:
     """Return metrics of the fronts, and the trust of each value of one trial."""
     found = {
-        "distrusted": float(len({row.number for row in known.rows if row.trust < DISTRUSTED})),
         "recommended_front": float(len(known.front)),
         "observed_front": float(len(known.observed_front)),
     }

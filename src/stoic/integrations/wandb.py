@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stoic.integrations.tracking import COLUMNS, Snapshot, Tracker
+from stoic.integrations.tracking import Snapshot, Tracker
 
 try:
     import wandb
@@ -55,19 +55,19 @@ class WandbCallback(Tracker):
         self._owns = run is None
         self.run: Any = wandb.init(**init) if run is None else run
         self.run.define_metric(f"{_PREFIX}*", step_metric=f"{_PREFIX}trial")
-        self._rows: list[list[object]] = []
-        self._columns: tuple[str, ...] = COLUMNS
+        self._last_taken: Snapshot | None = None
 
     def write(self, taken: Snapshot) -> None:
         metrics = {_PREFIX + name: value for name, value in taken.metrics.items()}
         self.run.log({f"{_PREFIX}trial": taken.number} | metrics)
         if taken.recommended:
             self.run.summary[f"{_PREFIX}recommended"] = taken.recommended
-        self._rows, self._columns = [list(row) for row in taken.rows], taken.columns
+        self._last_taken = taken
 
     def finish(self, failed: bool) -> None:
-        if self._rows:
-            table = wandb.Table(columns=list(self._columns), data=self._rows)
+        if (taken := self._last_taken) is not None and taken.rows:
+            rows = [list(row) for row in taken.rows]
+            table = wandb.Table(columns=list(taken.columns), data=rows)
             self.run.log({f"{_PREFIX}trials": table})
         if self._owns:
             self.run.finish(exit_code=int(failed))

@@ -20,7 +20,7 @@ from stoic.integrations.optuna.confirming import confirmations
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.optuna.objectives import signs
 from stoic.integrations.optuna.possible import PossibleValues, is_result
-from stoic.integrations.optuna.unmodelled import branches_of, modelled_space
+from stoic.integrations.optuna.unmodelled import Parameters
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import declare_constraints, merge_constraints
@@ -186,7 +186,7 @@ def check_start(
 ) -> None:
     """Stop a campaign whose first five results are all of no use.
 
-    One that was told to be infeasible is of use: it says where not to search.
+    One that is said to be infeasible is of use: it says where not to search.
 
     Raises
     ------
@@ -292,8 +292,9 @@ def ask_for(study: optuna.Study, search: Search, fix: Sequence[str]) -> Trial:
             f"The study {study.study_name!r} has no search space yet: give its parameters, as in "
             "--param 'x=float(0, 1)'."
         )
-    trials = study.get_trials(deepcopy=False)
-    branches, met = branches_of(trials), modelled_space(trials)
+    parameters = Parameters.of(study.get_trials(deepcopy=False))
+    met = parameters.modelled()
+    branches = parameters.branches(met)
     # The last trial has the range of its branch alone
     space = space | {name: met[name] for name in branches.keys() & space.keys()}
     search, fixed = replace(search, space=space), parse_fixed(fix, space)

@@ -89,7 +89,7 @@ def measured(
     order: Sequence[str] = (),
     names: Sequence[str] = (),
 ) -> Result:
-    """Evaluate an objective; several are told as ``names``, and the study has them in ``order``."""
+    """Evaluate an objective; several are in the order of ``names``, the study's in ``order``."""
     try:
         found = objective(dict(trial.params))
         if found is None:
@@ -138,8 +138,8 @@ def _several(
     given: Any = [found.value] if found.values is None else found.values
     if isinstance(given, Mapping):
         if set(given) != set(order):
-            told, needed = (", ".join(map(repr, each)) for each in (given, names))
-            return Result(failure=f"the values are of {told}, and the objectives are {needed}")
+            came, needed = (", ".join(map(repr, each)) for each in (given, names))
+            return Result(failure=f"the values are of {came}, and the objectives are {needed}")
         values = tuple(float(given[name]) for name in order)
     else:
         values = tuple(map(float, given))

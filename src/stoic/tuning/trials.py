@@ -7,7 +7,6 @@ import logging
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
-from types import MappingProxyType
 from typing import Any
 
 import optuna
@@ -112,7 +111,7 @@ def _put_back(trial: Trial) -> None:
 
 
 def choose_or_end(
-    trial: Trial, space: Space, branches: Mapping[str, Branches] = MappingProxyType({})
+    trial: Trial, space: Space, branches: Mapping[str, Branches] | None = None
 ) -> None:
     """Suggest the parameters of a trial that has just begun, or end it.
 
@@ -127,9 +126,7 @@ def choose_or_end(
         raise
 
 
-def choose(
-    trial: Trial, space: Space, branches: Mapping[str, Branches] = MappingProxyType({})
-) -> None:
+def choose(trial: Trial, space: Space, branches: Mapping[str, Branches] | None = None) -> None:
     """Suggest the parameters of a trial; a queued one keeps those it was queued with.
 
     A queued value that is none of its parameter's is refused: it would stand in a program's
@@ -137,14 +134,13 @@ def choose(
     ``branches`` has the range of its branch.
     """
     value: object
+    branches = branches or {}
     with as_data(f"Cannot begin trial {trial.number} with what is stored for it"):
         for name in sorted(space, key=branches.__contains__):  # after what decides
             if leaves_out(trial, name):
                 continue
-            d = space[name]
-            if name in branches:
-                number = branches[name].number(trial.params)
-                d = d if number is None else branches[name].ranges[number]
+            own = branches[name].range_of(trial.params) if name in branches else None
+            d = own or space[name]
             if isinstance(d, FloatDistribution):
                 # Optuna takes a queued value as it is stored, if float() reads it: it may be a text
                 value = trial.suggest_float(name, d.low, d.high, step=d.step, log=d.log)

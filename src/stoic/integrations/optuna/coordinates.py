@@ -262,3 +262,8 @@ class Branches:
             return None
         number = self._number(parameters[self.by])
         return number if number in self.ranges else None
+
+    def range_of(self, parameters: Mapping[str, Any]) -> Numbers | None:
+        """Return the range in the branch of ``parameters``; None if it is not known."""
+        number = self.number(parameters)
+        return None if number is None else self.ranges[number]

@@ -377,10 +377,11 @@ class Encoding:
         point = np.concatenate([
             part.spread(u[i]) for i, part in enumerate(self.parts.values())
         ])  # fmt: skip
-        for name, value in self.placed(fixed or {}).items():
-            part = self.part(name, fixed or {})
+        placed = self.placed(fixed or {})
+        for name, value in placed.items():
+            part = self.part(name, placed)
             point[part.columns] = part.encode(value)
-        return self.decode(point, self.placed(fixed or {}))
+        return self.decode(point, placed)
 
 
 def _check_range(name: str, distribution: Numbers) -> None:

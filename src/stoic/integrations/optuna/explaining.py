@@ -244,10 +244,9 @@ class _Compared:
         if by - given.keys():
             could = [t for t in self.at if encoding.has(t.params, given)]
             same = [t for t in could if self.has_given(t)]
-            trusted = dict(
-                zip((t.number for t in self.at), self.trusted >= DISTRUSTED, strict=True)
-            )
-            best = self.reading.best(filter(lambda t: trusted[t.number], same or could))
+            pairs = zip(self.at, self.trusted, strict=True)
+            trusted = {t.number for t, trust in pairs if trust >= DISTRUSTED}
+            best = self.reading.best(t for t in same or could if t.number in trusted)
             given = given | ({} if best is None else {n: best.params[n] for n in by - given.keys()})
         return self.synced.points.having(given, {})
 

@@ -49,15 +49,14 @@ class RobustImportanceEvaluator(BaseImportanceEvaluator):
             If ``target`` is none of the objectives, or missing where there are several, or if a
             parameter is not modelled.
         """
-        explanation = explain(study, recipe=self.recipe)
-        names = explanation.objectives
         place = _objective(study, target)
         if place is None:
             raise ValueError(
                 "RobustImportanceEvaluator explains an objective: leave target out, or with "
                 "several give one that returns its value, as in lambda trial: trial.values[0]."
             )
-        found = explanation.importances(*names[place : place + 1])
+        explanation = explain(study, recipe=self.recipe)
+        found = explanation.importances(*explanation.objectives[place : place + 1])
         if unknown := sorted(set(params or ()) - found.keys()):
             raise ValueError(
                 f"{', '.join(unknown)}: not modelled, so without an importance. Modelled are "

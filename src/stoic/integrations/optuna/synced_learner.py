@@ -364,12 +364,12 @@ class SyncedLearner:
         """
         self.follow(trials)
         feasibility = self._feasibility()
+        rng = np.random.default_rng([seed, number])
+        whole = {**fixed, **self._deciding(fixed, trials, rng)} if fixed else None
         likeliest, most = None, -np.inf
         for k in range(_LATER if feasibility else 1):
             params = self.encoding.sobol(number + k * _STRIDE, seed, fixed)
             if fixed and not self.encoding.has(params, fixed):
-                rng = np.random.default_rng([seed, number])
-                whole = {**fixed, **self._deciding(fixed, trials, rng)}
                 params = self.encoding.sobol(number + k * _STRIDE, seed, whole)
             x = self.points.nearest(self.encoding.encode(params)[None])[0]
             if self.learner.domain.finite:
@@ -446,24 +446,19 @@ class SyncedLearner:
         ranges = {name: d for name, d in (ranges or {}).items() if name not in own}
         # Of a single number there is nothing to choose
         fixed = {n: d.low for n, d in ranges.items() if d.single()} | dict(fixed)
-        choice = self._choose(self._part(fixed, ranges), pending)
-        encoding = self.encoding
-        if fixed and (encoding.tree is not None or encoding.branches.keys() & fixed.keys()):
-            params = encoding.decode(choice.x)
-            if not encoding.has(params, fixed):
-                more = self._deciding(fixed, trials, rng)
-            else:  # by the choice that was made
-                by = {encoding.branches[n].by for n in encoding.branches.keys() & fixed.keys()}
-                more = {name: params[name] for name in by - fixed.keys()}
-            if more and not self.learner.plans:
-                choice = self._choose(self._part({**fixed, **more}, ranges), pending)
+        choice = self._choose(fixed, ranges, pending)
+        if not self.learner.plans and (more := self._lacking(choice, fixed, trials, rng)):
+            choice = self._choose({**fixed, **more}, ranges, pending)
         self.asking[number] = choice
         return choice
 
-    def _part(self, fixed: Mapping[str, Any], ranges: Mapping[str, Numbers]) -> Any:
-        return self.points.having(fixed, ranges) if fixed or ranges else None
-
-    def _choose(self, among: Any, pending: Sequence[Array]) -> Choice:
+    def _choose(
+        self,
+        fixed: Mapping[str, Any],
+        ranges: Mapping[str, Numbers],
+        pending: Sequence[Array],
+    ) -> Choice:
+        among = self.points.having(fixed, ranges) if fixed or ranges else None
         choice = None
         for forgotten in range(len(pending) + 1):
             try:
@@ -473,6 +468,23 @@ class SyncedLearner:
                 continue
         # With nothing pending, either, the plan has no play left for what is fixed
         return choice or self._optimistic(among)
+
+    def _lacking(
+        self,
+        choice: Choice,
+        fixed: Mapping[str, Any],
+        trials: Sequence[FrozenTrial],
+        rng: np.random.Generator,
+    ) -> dict[str, Any]:
+        """Choices without which what is ``fixed`` has no place: those made, if it has one there."""
+        encoding = self.encoding
+        by = {of.by for name, of in encoding.branches.items() if name in fixed}
+        if not by and (encoding.tree is None or not fixed):
+            return {}
+        params = encoding.decode(choice.x)
+        if not encoding.has(params, fixed):
+            return self._deciding(fixed, trials, rng)
+        return {name: params[name] for name in by & params.keys() - fixed.keys()}
 
     def _deciding(
         self, fixed: Mapping[str, Any], trials: Sequence[FrozenTrial], rng: np.random.Generator

@@ -43,7 +43,7 @@ class Parameters:
         self._complete = 0  # of complete trials that have any
         self._several: set[str] = set()  # names with several ranges
         self._all: list[FrozenTrial] = []  # the complete ones
-        self._branches: dict[str, Branches] = {}
+        self._branches: dict[str, Branches] = {}  # in the only space that is asked for
         self._branched = 0  # number of complete trials then
         self._others: list[FrozenTrial] = []  # failed and pruned ones
 
@@ -147,7 +147,8 @@ def _branches(
     whole = space.get(name)
     having = [trial for trial in trials if name in trial.distributions]
     ranges = [trial.distributions[name] for trial in having]
-    if not isinstance(whole, Numbers) or _switches(ranges) < 2:
+    switches = _switches(ranges)
+    if not isinstance(whole, Numbers) or switches < 2:
         return None
     best = None
     for by, choices in space.items():
@@ -163,7 +164,7 @@ def _branches(
         # A branch that was widened changed once; where a choice says nothing all of them do
         changes = sum(map(_switches, own.values()))
         again = [choice for choice, of in own.items() if len(of) > 1]
-        fits = changes * _RARELY <= _switches(ranges) and 2 * len(again) > len(own)
+        fits = changes * _RARELY <= switches and 2 * len(again) > len(own)
         fits &= len({as_written(found[choice]) for choice in again}) > 1
         inside = all(
             (both := spanning(whole, d)) and same_range(both, whole) for d in found.values()

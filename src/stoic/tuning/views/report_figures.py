@@ -214,8 +214,8 @@ class Drawings:
         parts = []
         branches = branches_of(self.trials.values())
         for name, distribution in self.space.items():
-            if name in branches and (number := branches[name].number(self.here)) is not None:
-                distribution = branches[name].ranges[number]
+            if name in branches:
+                distribution = branches[name].range_of(self.here) or distribution
             values = _along(distribution)
             settings = [_in_branch({**self.here, name: value}, branches) for value in values]
             mean, std = self.known.predict(settings)
@@ -226,11 +226,10 @@ class Drawings:
         self, name: str, distribution: BaseDistribution, values: Sequence[Any], mean: Any, std: Any
     ) -> str:
         figure = self.go.Figure()
-        having = [(row, self.run[row.number]) for row in self.rows]
         observed = [
             (row, run[name])
-            for row, run in having
-            if name in run and possible(distribution, run[name])
+            for row in self.rows
+            if name in (run := self.run[row.number]) and possible(distribution, run[name])
         ]
         category = isinstance(distribution, CategoricalDistribution)
         shown = [_plain(label) for label in _labels(values)] if category else values
@@ -402,7 +401,6 @@ def _in_branch(setting: dict[str, Any], branches: Mapping[str, Branches]) -> dic
     """Return the setting with numbers of another branch at the nearest end of its own."""
     moved = dict(setting)
     for name in branches.keys() & setting.keys():
-        if (number := branches[name].number(setting)) is not None:
-            d = branches[name].ranges[number]
+        if (d := branches[name].range_of(setting)) is not None:
             moved[name] = min(max(setting[name], d.low), d.high)
     return moved

@@ -334,11 +334,10 @@ def _command(study: optuna.Study, recommended: FrozenTrial | None) -> str | None
     try:
         values = fixed_values(recommended.number) | recommended.params
         template = Template(arguments)
-        known = template.placeholders <= values.keys()
+        if not template.placeholders <= values.keys():
+            return None
         command = shlex.join(template.fill(values))
     except ValueError:  # recorded by other software
-        return None
-    if not known:
         return None
     directory = study.user_attrs.get(DIRECTORY)
     if not isinstance(directory, str) or Path(directory) == Path.cwd():
