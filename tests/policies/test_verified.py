@@ -95,6 +95,20 @@ def test_a_rejected_result_that_would_be_the_best_is_measured_again_and_given_up
     assert 1 <= looks <= 4
 
 
+def test_two_contradictions_end_what_nothing_else_is_worth_more_than():
+    domain = Finite(np.linspace(0.0, 1.0, 21)[:, None])
+    y = -((domain.points[:, 0] - 0.3) ** 2)
+    prior = Prior(Scaled(Matern52(0.4), 1.0), 1e-5)
+    agent = learner(domain, Plateau(half_width=2.0, shape=0.1, centre=0.0), prior)
+    agent.tell(domain.points, y + 9.0 * (np.arange(21) == 16))
+    asked = []
+    for _ in range(6):
+        asked.append(agent.ask().arm)
+        agent.tell(domain.points[asked[-1]], y[asked[-1]])
+    assert asked[:2] == [16, 16]
+    assert 16 not in asked[2:]
+
+
 def test_failures_by_chance_hide_no_summit():
     """Half of all runs fail, wherever they are: as close to the optimum as half of the trials."""
     near = []

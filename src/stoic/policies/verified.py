@@ -42,6 +42,9 @@ _BORNE_OUT, _RARE = 0.25, 1.0 / 40.0
 # Of a rejected result's distance from what others expect there. Where f varies faster than the
 # model follows its repeats are rejected, too: of a lander's trials 501 to 1,000, one result in ten
 # wrong, 70 were repeats, 39 are, and the losses are .0967 and .0972.
+# In 126 studies of six functions, 60 results, one in ten too good or constant, or with noise of
+# Cauchy's, two contradictions that agree leave .65 [.48, .86] of the loss without this rule. One
+# contradiction leaves .64 [.45, .86], but 1.12 [.93, 1.37] where the noise has heavy tails.
 _NEARER = 0.5
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
 
@@ -60,9 +63,10 @@ class VerifiedImprovement(Policy):
     the model is wrong there, and not the observation, has the odds surprise / share^v, where share
     is that of outliers and v the number of observations at that input that agree with it, itself
     among them, less those that do not; the gain counts up to 3 prior standard deviations. So it is
-    queried once early, and given up after a few contradictions. Where the model has a window, which
-    is late, when any other improvement is small, one observation there that as many agree with ends
-    it, if it is trusted or at most half as far from what others expect.
+    queried once early, and given up after a few contradictions. One that more observations there
+    agree with ends it, if it is trusted or at most half as far from what others expect; where the
+    model has a window, which is late, when any other improvement is small, one that as many agree
+    with.
 
     Where the expected improvement is negligible and all of the domain may be chosen, every other
     choice explores. It maximises the expected improvement with no lengthscale longer than half
@@ -251,14 +255,15 @@ class VerifiedImprovement(Policy):
             share = self.odds.share(observations, posterior)
             pairs = pairs_at_one_input(view.domain, observations)
             votes = agreement(view.domain, observations, noise, AGREE, pairs=pairs)
-            if view.surrogate.exact is not None:
-                # An outlier hardly ever comes near to what a wrong model expects
-                first, second = pairs
-                with np.errstate(over="ignore", invalid="ignore"):
-                    off = np.abs(observations.observed - otherwise)
-                    nearer = off[second] <= _NEARER * off[first]
-                ends = (trust[second] >= DISTRUSTED) | nearer
-                rejected[first[ends & (votes[second] >= votes[first])]] = False
+            # An outlier hardly ever comes near to what a wrong model expects
+            first, second = pairs
+            with np.errstate(over="ignore", invalid="ignore"):
+                off = np.abs(observations.observed - otherwise)
+                nearer = off[second] <= _NEARER * off[first]
+            ends = (trust[second] >= DISTRUSTED) | nearer
+            window = view.surrogate.exact is not None
+            ends &= votes[second] >= votes[first] if window else votes[second] > votes[first]
+            rejected[first[ends]] = False
             # Odds surprise / share^v, v = votes + 1: the result itself is one of them
             p = expit(math.log(self.surprise) - (votes + 1.0) * math.log(share))
             most = FARTHEST * posterior.max_variance**0.5
