@@ -19,7 +19,7 @@ from stoic.learner import Learner
 from stoic.models import GaussianProcess, LeaveOneOutGP
 from stoic.objectives import MultiLearner
 from stoic.pending import WaitingError
-from stoic.policies import UCB, Policy
+from stoic.policies import UCB, Initial, Policy, VerifiedImprovement
 from stoic.posteriors import Prior
 from stoic.posteriors.fitting import Fitting
 from stoic.recipes import Parts
@@ -488,8 +488,9 @@ def test_a_finite_domain_of_one_point():
 
 def test_by_default_it_is_the_default_method():
     box = Box([0.0], [1.0])
-    plain, named = Learner(box, seed=0), Learner(box, recipes.robust(), seed=0)
-    for _ in range(6):
+    policy = Initial(VerifiedImprovement(), 10)
+    plain, named = Learner(box, seed=0), Learner(box, recipes.robust(policy=policy), seed=0)
+    for _ in range(13):
         choice = plain.ask()
         assert_array_equal(choice.x, named.ask().x)
         for learner in (plain, named):
