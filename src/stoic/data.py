@@ -23,12 +23,23 @@ SDS_95 = 1.959963984540054  # half of a normal 95 % interval, in standard deviat
 VARIANCES = 1e-300, 1e300  # range of a noise variance that is computed with
 
 
+def numbers(values: object, what: str) -> Array:
+    """Convert to an array of numbers; masked ones are nan. ``what`` begins a refusal."""
+    try:
+        if isinstance(values, np.ma.MaskedArray):
+            return np.asarray(np.ma.filled(values.astype(float), np.nan))
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError, OverflowError) as error:
+        got = f"{values!r:.200}"
+        raise ValueError(f"{what} is a number or an array of numbers, got {got}.") from error
+
+
 def as_results(y: object) -> Array:
     """Results as a new array (n,), finite ones clipped to ``LARGEST`` in size.
 
     A posterior mean is a sum of multiples of results: beyond, it would be nan.
     """
-    results = np.array(y, dtype=float).reshape(-1)
+    results = np.array(numbers(y, "A result")).reshape(-1)
     if len(results) == 1 and abs(results.item()) <= LARGEST:  # the hot path of a finite domain
         return results
     return np.clip(results, -LARGEST, LARGEST, out=results, where=np.isfinite(results))

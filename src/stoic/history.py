@@ -18,6 +18,7 @@ from stoic.data import (
     Integers,
     Observations,
     as_results,
+    numbers,
 )
 from stoic.domains import PLACE, Domain
 from stoic.pending import Pending
@@ -135,7 +136,9 @@ class History:
         censored: object = False,
     ) -> Evaluations:
         """Check evaluations without storing them, as :meth:`stoic.learner.Learner.tell` says."""
-        points = np.asarray(x, dtype=float)
+        if isinstance(x, Choice):
+            raise ValueError("An input is an array, got a choice: tell choice.x, choice=choice.")
+        points = numbers(x, "An input")
         if points.ndim < 2:
             points = points.reshape(1, -1)
         arms = self.domain.locate(points)
@@ -224,7 +227,7 @@ class History:
 
 def _variances(noise: object, k: int) -> Array:
     """Noise variances of ``k`` results, (k,) or (1,), in the range that is computed with."""
-    variances = np.asarray(noise, dtype=float).reshape(-1)
+    variances = numbers(noise, "A noise variance").reshape(-1)
     if len(variances) not in (1, k):
         raise ValueError(
             f"Got {k} results but {len(variances)} noise variances: give one for each, or one for "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from stoic.data import Array, Booleans, Integers
+from stoic.data import Array, Booleans, Integers, numbers
 
 if TYPE_CHECKING:
     from stoic.domains.box import Box
@@ -96,10 +96,15 @@ class Domain(Protocol):
 
 def check_columns(values: Mapping[int, float], dim: int) -> None:
     """Refuse coordinate numbers that do not exist, and values that are not finite."""
+    if not isinstance(values, Mapping):
+        raise ValueError(
+            "Coordinates are given with their values, as {2: 0.5} for the third one, "
+            f"got {values!r}."
+        )
     for k, value in values.items():
         if not (isinstance(k, int | np.integer) and 0 <= k < dim):
             raise ValueError(f"The coordinates are numbered 0 to {dim - 1}, got {k!r}.")
-        if not np.isfinite(value):
+        if isinstance(value, str) or not np.isfinite(numbers(value, f"Coordinate {k}")):
             raise ValueError(f"Coordinate {k} must be given a finite value, got {value!r}.")
 
 
@@ -124,7 +129,7 @@ def as_points(x: object, dim: int) -> Array:
     ValueError
         If the dimension is wrong, or a coordinate is nan or infinite.
     """
-    points = np.array(x, dtype=float)
+    points = np.array(numbers(x, "An input"))
     if points.ndim < 2:
         points = points.reshape(1, -1)
     if points.ndim != 2 or points.shape[1] != dim:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from stoic.data import Array, Booleans, Integers
+from stoic.data import Array, Booleans, Integers, numbers
 from stoic.descent import descend
 from stoic.domains.base import (
     TOLERANCE,
@@ -133,8 +133,8 @@ class Box:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        lower = np.atleast_1d(np.array(self.lower, dtype=float))
-        upper = np.atleast_1d(np.array(self.upper, dtype=float))
+        lower = np.atleast_1d(np.array(numbers(self.lower, "A corner of a box")))
+        upper = np.atleast_1d(np.array(numbers(self.upper, "A corner of a box")))
         if lower.ndim != 1 or lower.shape != upper.shape or lower.size == 0:
             raise ValueError(
                 "Box needs two corners with the same number of coordinates, got shapes "

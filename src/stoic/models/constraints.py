@@ -144,6 +144,11 @@ class ConstraintHistory:
     @staticmethod
     def check(constraints: Mapping[str, object], count: int) -> dict[str, Array]:
         """Return the values of each constraint at ``count`` inputs, (count,) each."""
+        if not isinstance(constraints, Mapping):
+            raise ValueError(
+                "Constraints are values by name, as {'pressure': -0.3}, which satisfy them up to "
+                f"0: got {constraints!r}."
+            )
         checked = {name: as_results(values) for name, values in constraints.items()}
         for name, values in checked.items():
             if len(values) != count:
