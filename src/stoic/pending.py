@@ -29,7 +29,7 @@ class Pending:
 
     Adding, answering and counting take constant time, however many are pending: a whole epoch of a
     phased policy may be. Two choices of the same point are two entries; a choice is identified by
-    itself, not by its point.
+    itself, and one that was read from a file by its point.
     """
 
     __slots__ = ("_at", "_choices", "_unfiled")
@@ -60,7 +60,8 @@ class Pending:
         """Remove the choice that a result at ``x`` (d,) answers, and return it; ``None`` if none.
 
         Without a ``choice`` that is the oldest choice of the same point, or, if this point was
-        never suggested, the oldest of all: something was executed a little elsewhere.
+        never suggested, the oldest of all: something was executed a little elsewhere. A copy of a
+        ``choice`` answers the oldest one of its point.
         """
         if choice is None and len(self._choices) == 1:
             _, only = self._choices.popitem()
@@ -71,6 +72,8 @@ class Pending:
         self._unfiled.clear()
         if choice is not None:
             key = id(choice)
+            if key not in self._choices:
+                key = next(iter(self._at.get(_place(choice.x), ())), key)
         else:
             same = self._at.get(_place(x)) or self._choices
             key = next(iter(same), 0)
