@@ -9,7 +9,7 @@ import pytest
 from optuna.distributions import FloatDistribution
 
 from stoic.integrations.optuna import StoicSampler, explain
-from stoic.integrations.optuna.undecided import flat, steep, undecided
+from stoic.integrations.optuna.undecided import alone, flat, steep, summit, undecided
 from studies import add
 
 X = {"x": FloatDistribution(0.0, 1.0)}
@@ -20,6 +20,8 @@ class Result:
     value: float
     expected: float
     trust: float = 1.0
+    number: int = 7
+    sd: float = 13.5
 
 
 def results(n=24, error=0.1, rejected=0, seed=0):
@@ -168,3 +170,45 @@ def test_a_hill_in_a_plain_is_undecided(direction):
     known = explain(study)
     assert "5 distrusted results are side by side" in known.undecided
     assert "Measure the observed best again" in known.undecided
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_too_good_results_where_others_are_good_are_rather_a_summit(sign):
+    rows = [Result(sign * v, sign * (v + 0.1)) for v in np.linspace(0.0, 10.0, 40)]
+    good = [Result(sign * 50.0, sign * e, 0.0) for e in (8.2, 9.0, 9.4, 9.8)]
+    assert "4 results are distrusted" in summit([*rows, *good], sign * 10.0, sign)
+    assert summit([*rows, *good[:2]], sign * 10.0, sign) is None  # two may be by chance
+    anywhere = [Result(sign * 50.0, sign * e, 0.0) for e in (1.0, 4.0, 9.0, 9.4)]
+    assert summit([*rows, *anywhere], sign * 10.0, sign) is None
+    worse = [Result(sign * -50.0, sign * e, 0.0) for e in (8.2, 9.0, 9.4, 9.8)]
+    assert summit([*rows, *worse], sign * 10.0, sign) is None
+
+
+def test_outliers_at_random_are_hardly_ever_taken_for_a_summit():
+    rng, said = np.random.default_rng(0), 0
+    for _ in range(400):
+        expected = rng.standard_normal(60)
+        rows = [Result(e, e) for e in expected[5:]] + [Result(50.0, e, 0.0) for e in expected[:5]]
+        said += summit(rows, expected.max(), 1.0) is not None
+    assert said <= 12  # 4 are expected
+
+
+def test_old_results_of_which_few_are_good_are_undecided():
+    """Eighty random settings of four parameters, honest: the best ones are distrusted."""
+    rng = np.random.default_rng(2)
+    space = {name: FloatDistribution(0.0, 1.0) for name in "abcd"}
+    study = optuna.create_study(direction="maximize")
+    for _ in range(80):
+        u = rng.random(4)
+        value = 90.0 * math.exp(-14.0 * ((u - 0.4) ** 2).sum()) + rng.normal(0.0, 1.5)
+        add(study, dict(zip("abcd", u.tolist(), strict=True)), space, value)
+    known = explain(study)
+    assert known.trust_of(known.observed_best.number) < 0.5
+    assert "summit" in known.undecided
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_certified_value_that_others_do_not_expect_rests_on_one_result(sign):
+    word = "less than 85" if sign > 0.0 else "more than -85"
+    assert word in alone(Result(sign * 99.9, sign * 67.2), sign * 85.0, sign)
+    assert alone(Result(sign * 91.0, sign * 88.0), sign * 85.0, sign) is None

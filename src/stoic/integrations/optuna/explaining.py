@@ -31,7 +31,7 @@ from stoic.integrations.optuna.objectives import needs_one
 from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.possible import PossibleValues, is_result, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
-from stoic.integrations.optuna.undecided import flat, steep, undecided
+from stoic.integrations.optuna.undecided import alone, flat, steep, summit, undecided
 from stoic.integrations.optuna.unmodelled import (
     Parameters,
     all_unusable,
@@ -378,6 +378,8 @@ class _Compared:
         u = seen.x[counts] / self.learner.domain.widths
         if found := hill(u, seen.observed[counts], trust[counts]):
             return f"{found} Measure the observed best again, a few times."
+        if found := summit(rows, recommended, self.reading.sign):
+            return found
         sure = np.isfinite(seen.observed) & (trust >= DISTRUSTED)
         return flat(self.estimate.predict, seen.x[sure], seen.observed[sure])
 
@@ -511,9 +513,15 @@ def _with_certificates(
 
     best = explanation.observed_best
     doubted = best is not None and explanation.trust_of(best.number) < DISTRUSTED
+    chosen = explanation.recommended
+    found, undecided = of(chosen, explanation.untried), explanation.undecided
+    if undecided is None and chosen is not None and found is not None and explanation.repeats == 1:
+        row = next(row for row in explanation.rows if row.number == chosen.number)
+        undecided = alone(row, found.certificate.value, sign)
     return replace(
         explanation,
-        certified=of(explanation.recommended, explanation.untried),
+        undecided=undecided,
+        certified=found,
         certified_observed=None if doubted else of(best),
     )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.special import ndtr
 
 from stoic.data import DISTRUSTED, Array, Booleans
 from stoic.integrations.optuna.diagnostics import Row
@@ -16,6 +18,8 @@ _REJECTED = 1.0 / 3.0  # of the results: where half are outliers, which half can
 # and 24 studies each at least 0.38 with 5 % noise, 0.56 with one outlier in ten and 0.85 without,
 # and at most 0.16 in nine of ten studies where six results in ten were outliers.
 _PREDICTED = 1.0 / 3.0
+# Probability that outliers at random are as often where good results are expected: NUMBERS
+_BY_CHANCE = 0.01
 # Of few results the posterior means themselves have to explain as much. In 37 of 420 studies of
 # five functions with 3 to 9 honest results they do not, and what is recommended loses .09 of the
 # range (else .01); with two of the results wrong alike, in 172 of 420.
@@ -63,9 +67,52 @@ def undecided(rows: Sequence[Row], recommended: float = -np.inf, sign: float = 1
     return None
 
 
+def summit(rows: Sequence[Row], recommended: float, sign: float) -> str | None:
+    """Reason to take distrusted results for a summit of f, in a sentence; None if there is none.
+
+    Outliers may be anywhere. These are better than what is ``recommended``, and where others are
+    good, too: by the rank sum test of what the others expect there.
+    """
+    finite = [row for row in rows if np.isfinite(row.value) and np.isfinite(row.expected)]
+    expected = sign * np.array([row.expected for row in finite])
+    better = np.array(
+        [row.trust < DISTRUSTED and sign * row.value > sign * recommended for row in finite]
+    )
+    those, others = expected[better], expected[~better]
+    if len(finite) < _FEWEST or len(those) < 3:
+        return None
+    above, pairs = those[:, None] - others, len(those) * len(others)
+    wins = np.count_nonzero(above > 0.0) + 0.5 * np.count_nonzero(above == 0.0)
+    deviation = math.sqrt(pairs * (len(finite) + 1) / 12.0)
+    if ndtr((0.5 * pairs - wins) / deviation) >= _BY_CHANCE:
+        return None
+    return (
+        f"{len(those)} results are distrusted since they are too good, and are where others are "
+        "good, too, while outliers may be anywhere: that is what a summit looks like that is "
+        "narrower than the model expects. Measure the observed best again, a few times."
+    )
+
+
 def _differ(values: Array) -> bool:
     """Return True if values (n,) are not all one number, whose variance may be rounding."""
     return bool((values != values[0]).any())
+
+
+def alone(row: Row, value: float, sign: float) -> str | None:
+    """Reason to doubt that a setting has a certified value, in a sentence; None if there is none.
+
+    It is the one of the only result there, ``row``: that the others expect less than the value. Of
+    thirteen studies that recommended a good setting for a threshold, with one result in twenty
+    stuck at the largest value or 0, they did in two, one of them on a stuck result; of three that
+    recommended a poor one, in all.
+    """
+    if not sign * row.expected < sign * value:
+        return None
+    return (
+        f"the recommended setting rests on trial {row.number} alone: others expect "
+        f"{row.expected:.6g} +- {row.sd:.2g} there, which is {'less' if sign > 0.0 else 'more'} "
+        f"than {value:.6g}. Measure it again."
+    )
 
 
 def steep(x: Array, observed: Array, expected: Array, trust: Array) -> Booleans:
