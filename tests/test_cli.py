@@ -254,6 +254,9 @@ def test_create_ask_tell(stoic):
         "tell", "--study-name", "s", "--trial-number", "0", "--values", "9", "--skip-if-finished"
     )
     assert kept.code == 0
+    assert "left out" in kept.err
+    again = "tell", "--study-name", "s", "--trial-number", "0", "--skip-if-finished"
+    assert stoic(*again, "--values", "-3.5").err == ""
     values = [trial["value"] for trial in json.loads(stoic("trials", "-f", "json").out)]
     assert values == [-3.5, None]
 

@@ -74,7 +74,7 @@ def test_a_constraint_is_an_output_and_its_limit(written, name, outputs, excess)
     assert (constraint.written, constraint.name) == (written, name)
     found, missing = read_constraints([constraint], outputs)
     assert found == pytest.approx({name: excess}, nan_ok=True)
-    assert missing == ()
+    assert missing == {}
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def delete_study(*, place: Place, yes: bool) -> None:
 @command(
     search_space=option(
         "JSON object: name of a parameter -> 'float(0, 1)', or Optuna's JSON for a "
-        "distribution; if not given, the space the study was begun with."
+        "distribution: all parameters of this trial; if not given, those of the study."
     ),
     startup=option("Quasi-random trials before the model decides."),
 )
@@ -166,7 +166,8 @@ def ask(
 ) -> None:
     """Create a trial and print its number and parameters; end it with `stoic tell`.
 
-    If the study was begun with tolerances or a recipe, they count here too.
+    A --param adds a parameter to the study or changes its range, from this trial on. If the study
+    was begun with tolerances or a recipe, they count here too.
     """
     check_format(form)
     from stoic.integrations.recipe import DEFAULT, parse
@@ -178,14 +179,15 @@ def ask(
 
     if search_space is not None and param:
         raise RefusalError("--param and --search-space say the same: leave out one of them.")
-    space = parse_assignments(param or []) if search_space is None else parse_json(search_space)
+    space = {} if search_space is None else parse_json(search_space)
+    changed = parse_assignments(param or [])
     study = place.load()
     method = None if recipe is None else parse(recipe)
     for replaced in StudyMethod(recipe=method or DEFAULT).replaces(study):
         note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):
         search = Search(space=space, seed=seed, startup=startup, recipe=method)
-        trial = ask_for(study, search, fix or [])
+        trial = ask_for(study, search, fix or [], changed)
     print(render({"number": trial.number, "params": dict(trial.params)}, form, flatten))
 
 
@@ -302,6 +304,8 @@ def tell(
             censored,
         )
     print(f"trial {ended.number} is {ended.state.name.lower()}")
+    if skip_if_finished and values is not None and ended.values != values:
+        note(f"note: trial {ended.number} had ended before, and what was told now is left out.")
 
 
 def _told(

@@ -6,7 +6,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,17 @@ def load(recipe: Recipe | str) -> Recipe:
             f"{recipe!r}."
         )
     return recipe
+
+
+def maximising(recipe: Recipe, sign: float) -> Recipe:
+    """Return the recipe with a threshold in the user's direction as one of what is maximised."""
+    if sign > 0.0 or not isinstance(recipe, recipes.Recipe):
+        return recipe
+    given = tuple(
+        (name, -value if name == "threshold" and isinstance(value, int | float) else value)
+        for name, value in recipe.arguments
+    )
+    return replace(recipe, arguments=given)
 
 
 def text_of(recipe: Recipe) -> str | None:

@@ -105,7 +105,11 @@ def tell_number(
             raise RefusalError(f"{refused}: {_there(study, len(trials))}.") from error
         if trials[number].state.is_finished():
             state = trials[number].state.name.lower()
-            raise RefusalError(f"{refused}: it has ended ({state}).") from error
+            raise RefusalError(
+                f"{refused}: it has ended ({state}), and a result cannot be changed where it is: "
+                "write the study to a file with `stoic trials -f csv`, correct it there, and make "
+                "a new study of it with `stoic create-study --from-csv`."
+            ) from error
         raise RefusalError(f"{refused}: {error}") from error
 
 

@@ -33,10 +33,10 @@ from stoic.tuning.reading import Reading
 from stoic.tuning.repeats import repeated, surpassed_in
 from stoic.tuning.request import Request, check_objectives
 from stoic.tuning.search import Search, StudyMethod, prepare
-from stoic.tuning.space import parse_fixed
+from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, patiently
 from stoic.tuning.stored import VALUE, known_space, stored_command, stored_rule
-from stoic.tuning.study import open_study
+from stoic.tuning.study import open_study, record_space
 from stoic.tuning.template import fixed_values
 from stoic.tuning.trials import (
     choose,
@@ -213,9 +213,10 @@ def check_start(
                 f"The first {_HOPELESS} trials failed, the last one so: {reason}.",
                 "Change the program and run the same command again, or say --keep-going.",
             ) from last.error
-    for why in sorted(set(last.missing).intersection(*(result.missing for result in first))):
+    for text in sorted(set(last.missing).intersection(*(result.missing for result in first))):
         raise HopelessError(
-            f"The first {_HOPELESS} trials say nothing of a constraint, {why}.",
+            f"The first {_HOPELESS} trials say nothing of a constraint, {text}: "
+            f"{last.missing[text]}.",
             "Change the program and run the same command again; or the constraint, in a study of "
             "another name; or say --keep-going.",
         )
@@ -281,12 +282,16 @@ def open_request(
     return study, method
 
 
-def ask_for(study: optuna.Study, search: Search, fix: Sequence[str]) -> Trial:
+def ask_for(
+    study: optuna.Study, search: Search, fix: Sequence[str], changed: Space | None = None
+) -> Trial:
     """Suggest a new trial, by the aim and the recipe of the study.
 
-    ``search`` overrides what is recorded with the study, and ``fix`` has NAME=VALUE.
+    ``search`` overrides what is recorded with the study, and ``fix`` has NAME=VALUE. Parameters in
+    ``changed`` are new, or have another range, from this trial on.
     """
-    space = search.space or known_space(study)
+    known = known_space(study) or {}
+    space = search.space or known | (changed or {})
     if not space:
         raise RefusalError(
             f"The study {study.study_name!r} has no search space yet: give its parameters, as in "
@@ -305,6 +310,8 @@ def ask_for(study: optuna.Study, search: Search, fix: Sequence[str]) -> Trial:
     # study.ask() would take a queued trial, which has values of its own
     trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
     choose(trial, space, branches)
+    if changed and space != known:
+        record_space(study, space)
     return trial
 
 
@@ -357,10 +364,10 @@ def run_request(
             )
             recorded = rule
 
-    def warn(what: str, message: str, trial: Trial) -> None:
+    def warn(what: str, message: str, *args: object) -> None:
         if what not in missing:
             missing.add(what)
-            log.warning(message, trial.number, printable(what))
+            log.warning(message, *args)
 
     with Stop() as stop:
 
@@ -394,12 +401,13 @@ def run_request(
             )
             if along and not reported and result.value is not None:
                 none = "Trial %d printed no intermediate value: no line has what %s reads."
-                warn(along, none, trial)
+                warn(along, none, trial.number, printable(along))
             read = result.value is not None and result.bound is None
             found |= read and not program.objectives
-            for why in result.missing:
+            for text, why in result.missing.items():
                 counts = "It counts for the objective and not for the constraint."
-                warn(why, f"Trial %d, %s. {counts}", trial)
+                told = (trial.number, printable(text), printable(why))
+                warn(text, f"Trial %d, constraint %s: %s. {counts}", *told)
             return result
 
         run(study, request, measure, observer, stop, method, keep_going)

@@ -77,20 +77,20 @@ def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
 
 def read_constraints(
     constraints: Sequence[Constraint], text: str
-) -> tuple[dict[str, float], tuple[str, ...]]:
+) -> tuple[dict[str, float], dict[str, str]]:
     """Read by how much each constraint is violated; nan where the output is nan.
 
-    Also why the output of each other constraint is not in the text, a sentence each.
+    Also why the output of each other constraint, as it was written, is not in the text.
     """
-    excess, missing = {}, []
+    excess, missing = {}, {}
     for constraint in constraints:
         try:
             excess[constraint.name] = constraint.excess(constraint.reading.find(text))
         except NotANumberError:
             excess[constraint.name] = math.nan
         except NoValueError as error:
-            missing.append(f"constraint {constraint.written}: {error}")
-    return excess, tuple(missing)
+            missing[constraint.written] = str(error)
+    return excess, missing
 
 
 def merge_constraints(

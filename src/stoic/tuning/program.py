@@ -54,7 +54,7 @@ class Result:
     constraints:
         Name of a constraint -> by how much it is violated, at most 0 if it holds.
     missing:
-        Why there is no value of the other constraints, a sentence each.
+        Text of each other constraint -> why it has no value.
     values:
         Value of each objective, if there are several: ``value`` is the first one then. If it
         failed, what there is of them, nan for the others.
@@ -76,7 +76,7 @@ class Result:
     executed: Mapping[str, Any] | None = None
     noise: float | None = None
     constraints: Mapping[str, float] = field(default_factory=dict)
-    missing: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
     values: tuple[float, ...] = ()
     noises: tuple[float, ...] | None = None
     pruned: bool = False

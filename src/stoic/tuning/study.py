@@ -86,14 +86,19 @@ def adopt_space(study: optuna.Study, space: Space) -> None:
     """Record the search space of a new study; refuse another one than a study has."""
     known = known_space(study)
     if known is None:
-        record = {key: json.loads(distribution_to_json(value)) for key, value in space.items()}
-        study.set_user_attr(SPACE, record)
+        record_space(study, space)
     elif known != space:
         raise RefusalError(
             f"The study {study.study_name!r} exists with another search space "
             f"({_difference(known, space)}): give the same parameters, or another --study-name, "
             f"with --warm-start {shlex.quote(study.study_name)} to learn from this one."
         )
+
+
+def record_space(study: optuna.Study, space: Space) -> None:
+    """Record the search space that trials of a study have from now on."""
+    record = {key: json.loads(distribution_to_json(value)) for key, value in space.items()}
+    study.set_user_attr(SPACE, record)
 
 
 def find_study(storage: BaseStorage, name: str) -> optuna.Study | None:
