@@ -376,6 +376,23 @@ def test_a_program_that_never_says_what_is_constrained_is_stopped(stoic):
     assert "5 trials: 5 complete" in stopped.out
     kept = stoic("tune", *X, "-n", "7", *asked, "--keep-going", "--", *program)
     assert "7 trials: 7 complete" in kept.out
+    # Also where what it prints is not the same each time
+    program[3] = 'import sys; print(\'{{"value": 1, "at%s": 2}}\' % sys.argv[1])'
+    other = stoic("tune", *X, "-n", "7", *asked, "--study-name", "other", "--", *program)
+    assert other.code == 1
+    assert "first 5 trials say nothing of a constraint, latancy <= 3" in other.err
+
+
+def test_ask_adds_a_parameter_or_widens_its_range_from_then_on(stoic):
+    stoic("create-study", "s", "--param", "x=float(0, 1)", "--param", "k=choice(a, b)")
+    for number, given in enumerate([[], ["x=float(0, 2)"], [], ["y=int(1, 9)"], []]):
+        asked = stoic("ask", "s", *(f"--param={text}" for text in given))
+        params = json.loads(asked.out)["params"]
+        assert params.keys() == {"x", "k", "y"} if number > 2 else {"x", "k"}
+        assert stoic("tell", "s", str(number), "0.5").code == 0
+    assert json.loads(stoic("ask", "s", "--fix", "x=1.7").out)["params"]["x"] == 1.7
+    alone = json.loads(stoic("ask", "s", "--search-space", '{"x": "float(0, 1)"}').out)
+    assert alone["params"].keys() == {"x"}
 
 
 def test_a_program_that_fails_from_the_start_is_stopped_and_goes_on(stoic):

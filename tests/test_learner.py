@@ -555,6 +555,45 @@ def test_a_copy_has_pending_choices_of_its_own(copied):
     assert len(agent.pending) == 2
 
 
+def test_a_choice_that_was_read_from_a_file_answers_the_one_of_its_point():
+    agent = learner()
+    first, second, _ = agent.ask_batch(3)
+    read = pickle.loads(pickle.dumps([first, second]))
+    agent.tell(first.x, 1.0, choice=read[0])
+    agent.forget_pending(read[1])
+    assert len(agent.pending) == 1
+    agent.forget_pending(read[1])
+    assert len(agent.pending) == 1
+
+
+def test_masked_results_are_nan_and_masked_inputs_are_refused():
+    agent = Learner(BOX)
+    x = BOX.sample(3, np.random.default_rng(0))
+    agent.tell(x, np.ma.masked_array([1.0, 2.0, -9999.0], mask=[0, 0, 1]))
+    agent.tell(x[0], np.ma.masked)
+    assert_array_equal(agent.observations.observed, [1.0, 2.0, np.nan, np.nan])
+    with pytest.raises(ValueError, match="An input must be finite"):
+        agent.tell(np.ma.masked_array(x[0], mask=[0, 1]), 1.0)
+
+
+@pytest.mark.parametrize("y", ["0,5", {"y": 1.0}, 10**400, object(), [1.0, "a"]])
+def test_what_is_no_number_is_refused_in_words(y):
+    agent = Learner(BOX)
+    x = BOX.sample(1, np.random.default_rng(0))[0]
+    with pytest.raises(ValueError, match="A result is a number or an array of numbers, got"):
+        agent.tell(x, y)
+    with pytest.raises(ValueError, match="An input is a number or an array of numbers, got"):
+        agent.tell({"a": 1.0}, 1.0)
+    with pytest.raises(ValueError, match=r"tell choice.x, choice=choice"):
+        agent.tell(agent.ask(), 1.0)
+    with pytest.raises(ValueError, match="Constraints are values by name"):
+        agent.tell(x, 1.0, constraints=[-1.0])
+    for context in ([0.5], {0: "0.5"}):
+        with pytest.raises(ValueError, match="oordinate"):
+            agent.ask(context=context)
+    assert not len(agent)
+
+
 @pytest.mark.parametrize("points", [[[0.1, 0.2, 0.3]], [[np.nan, 0.5]]])
 def test_points_of_another_shape_are_refused(points):
     agent = learner(BOX)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from functools import partial
 
 import optuna
 import pytest
@@ -299,3 +300,19 @@ def test_what_is_no_recipe_and_no_study_is_refused_at_once():
         StoicSampler(recipe=3)
     with pytest.raises(RefusalError, match="explain needs an Optuna study, got 'old'"):
         explain("old")
+
+
+def test_the_threshold_of_a_recipe_is_in_the_direction_of_the_study(caplog):
+    def loss(sign, trial):
+        return sign * (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2
+
+    found = []
+    for sign, direction in ((1.0, "minimize"), (-1.0, "maximize")):
+        recipe = recipes.advers_2(threshold=sign * 0.4)
+        study = optuna.create_study(
+            sampler=StoicSampler(seed=0, recipe=recipe, n_startup_trials=4), direction=direction
+        )
+        study.optimize(partial(loss, sign), 9)
+        found.append([trial.params["x"] for trial in study.trials])
+    assert found[0] == found[1]
+    assert not caplog.records

@@ -97,6 +97,8 @@ def test_an_assignment_has_a_name_and_a_range():
 def test_a_space_without_parameters_is_refused():
     with pytest.raises(RefusalError, match="nothing to tune"):
         parse_space({})
+    with pytest.raises(RefusalError, match="dict from names to ranges"):
+        parse_space([("x", 0.0, 1.0)])
 
 
 numbers = st.floats(min_value=-1e300, max_value=1e300, allow_nan=False)

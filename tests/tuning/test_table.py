@@ -187,6 +187,12 @@ def test_a_wrong_cell_is_named_and_nothing_is_added(table, old, new, reason):
         table(OLD.replace(old, new, 1))
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_columns_that_are_not_separated_by_commas_are_said_to_be(table, mark):
+    with pytest.raises(RefusalError, match="not separated by commas: save it with a comma"):
+        table(OLD.replace(",", mark))
+
+
 def test_without_ranges_it_suggests_those_of_the_data(table):
     with pytest.raises(
         RefusalError, match=r"--param 'x=float\(0.25, 1\)' --param 'k=choice\(a, b\)'"

@@ -36,6 +36,8 @@ def parse_space(entries: Mapping[str, object]) -> Space:
     """
     if not entries:
         raise RefusalError("There is nothing to tune: give at least one parameter.")
+    if not isinstance(entries, Mapping):
+        raise RefusalError(f"A search space is a dict from names to ranges, got {entries!r}.")
     return {check_name(name): parse_range(name, entry) for name, entry in entries.items()}
 
 

@@ -108,6 +108,11 @@ def read_table(path: Path, space: Space) -> Table:
         if count > 1:
             raise RefusalError(f"{path} has {count} columns {name!r}.")
     if "value" not in columns:
+        if len(columns) == 1 and any(mark in columns[0] for mark in ";\t"):
+            raise RefusalError(
+                f"The columns of {path} are not separated by commas: save it with a comma between "
+                "columns and a point in numbers."
+            )
         there = ", ".join(columns) or "none"
         raise RefusalError(f"{path} needs a column 'value' for the results: there are {there}.")
     if not space:
