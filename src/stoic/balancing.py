@@ -308,8 +308,8 @@ class Balanced(Optimizer):
     def forget_pending(self, *choices: Choice) -> None:
         """Forget these pending choices, or all: no result will come."""
         for choice in choices:
-            if self.history.pending.answer(choice.x, choice) is not None:
-                self._learner_of(choice).forget_pending(_question(choice))
+            if (forgotten := self.history.pending.answer(choice.x, choice)) is not None:
+                self._learner_of(forgotten).forget_pending(_question(forgotten))
         if not choices:
             self.history.pending.clear()
             for learner in self.learners:

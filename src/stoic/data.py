@@ -174,7 +174,7 @@ class Targets:
         return len(self.values)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Choice:
     """A point to evaluate next.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from weakref import WeakSet
 
 import numpy as np
 
@@ -32,13 +33,14 @@ class Pending:
     itself, and one that was read from a file by its point.
     """
 
-    __slots__ = ("_at", "_choices", "_unfiled")
+    __slots__ = ("_answered", "_at", "_choices", "_unfiled")
 
     def __init__(self) -> None:
         # Ordered dictionaries: the oldest entry of a plain one is found by scanning what was
         # deleted before it.
         self._choices: OrderedDict[int, Choice] = OrderedDict()
         self._at: dict[bytes, OrderedDict[int, None]] = {}
+        self._answered: WeakSet[Choice] = WeakSet()  # those that were named and are still around
         self._unfiled: list[Choice] = []  # not in ``_at`` yet: a lone choice never needs to be
 
     def __reduce__(self) -> tuple[Callable[[Iterable[Choice]], Pending], tuple[list[Choice]]]:
@@ -72,7 +74,9 @@ class Pending:
         self._unfiled.clear()
         if choice is not None:
             key = id(choice)
-            if key not in self._choices:
+            if key in self._choices:
+                self._answered.add(choice)
+            elif choice not in self._answered:  # a copy, then
                 key = next(iter(self._at.get(_place(choice.x), ())), key)
         else:
             same = self._at.get(_place(x)) or self._choices
