@@ -37,13 +37,31 @@ def play(agent, rounds, batch=1):
     return np.array(asked)
 
 
+def is_design(agent, left):
+    """Return True if so many choices are left of the design, and then the policy chooses."""
+    policy = agent.policy.then
+    chosen = []
+
+    class Told(type(policy)):
+        def choose(self, view, state, n):
+            chosen.append(n)
+            return policy.choose(view, state, n)
+
+    object.__setattr__(agent.policy, "then", Told())
+    for k in range(left + 1):
+        agent.ask()
+        if len(chosen) != (k == left):
+            return False
+    return True
+
+
 @pytest.mark.parametrize("batch", [1, 2, 3])
 def test_the_design_covers_the_domain_and_then_the_policy_follows(batch):
     agent = learner(Initial(UCB(), 8))
-    design = play(agent, 8 if batch == 1 else 4 if batch == 2 else 3, batch)
-    assert len(design) == 8  # a batch does not run over the end of the design
+    design = play(agent, -(-8 // batch), batch)
+    assert len(design) == (9 if batch == 3 else 8)  # a batch that begins in it is of the design
     cells = np.floor((design - BOX.lower) / BOX.widths * [4, 2]).astype(int)
-    assert len({tuple(cell) for cell in cells}) == 8
+    assert len({tuple(cell) for cell in cells[:8]}) == 8
     after = learner(UCB())
     for x in design:
         after.tell(x, float(np.sin(x.sum())))
@@ -57,15 +75,21 @@ def test_results_from_elsewhere_count():
     agent = learner(Initial(UCB(), 4))
     rng = np.random.default_rng(1)
     agent.tell(BOX.sample(3, rng), np.zeros(3))
-    assert len(agent.ask_batch(5)) == 1
-    assert len(agent.ask_batch(5)) == 5
+    assert is_design(agent, 1)
+
+
+def test_failures_count():
+    agent = learner(Initial(UCB(), 4))
+    for kind in ("infeasible", "bad", "transient"):
+        agent.tell(agent.ask().x, failed=kind)
+    assert is_design(agent, 1)
 
 
 def test_what_is_on_its_way_counts():
     agent = learner(Initial(UCB(), 4))
     assert len(agent.ask_batch(3)) == 3
-    assert len(agent.ask_batch(3)) == 1
-    assert len(agent.ask_batch(3)) == 3
+    assert is_design(agent, 1)
+    assert len(agent.ask_batch(30)) == 30
 
 
 def test_a_question_about_a_part_goes_to_the_policy():
@@ -78,6 +102,11 @@ def test_a_finite_design_repeats_nothing_before_it_must():
     grid = BOX.grid(3)
     asked = play(learner(Initial(UCB(), 9), grid), 9)
     assert len(np.unique(asked, axis=0)) == 9
+    agent = learner(Initial(UCB(), 9), grid)
+    agent.tell(grid.points[:3], np.zeros(3))
+    agent.tell(grid.points[3], failed="infeasible")
+    rest = [agent.ask().arm for _ in range(5)]
+    assert sorted(rest) == [4, 5, 6, 7, 8]
 
 
 def test_the_seed_decides():

@@ -24,8 +24,9 @@ class Design:
 class Initial(Wrapper):
     """``n`` points that cover the domain (scrambled Sobol on a box), then another policy.
 
-    Observations from elsewhere count: the design ends once ``n`` are observed or pending. A query
-    for a part of the domain goes to ``then`` at once.
+    Observations from elsewhere count, and failures: the design ends once ``n`` inputs are observed,
+    failed or pending. Of a finite domain it has none of these. A batch that begins in the design is
+    of the design. A query for a part of the domain goes to ``then`` at once.
 
     Guarantee
     ---------
@@ -46,13 +47,18 @@ class Initial(Wrapper):
         return Design(np.empty((0, domain.dim)), self.then.start(domain))
 
     def choose(self, view: View, state: Design, n: int) -> tuple[list[Choice], Design]:
-        missing = self.n - len(view.observations) - len(view.pending)
-        if missing <= 0 or view.among is not view.domain:
-            choices, then = self.then.choose(view, state.then, n)
-            return choices, Design(state.left, then)
-        left = state.left
-        # At the start, or where suggestions failed or were forgotten
-        if not len(left):
-            left = view.domain.spread(self.n, view.rng)[-missing:]
-        handed, left = left[: min(n, missing)], left[min(n, missing) :]
-        return choices_at(view.domain, handed), Design(left, state.then)
+        tried = np.concatenate([view.observations.x, view.failures.x, view.pending])
+        missing, left = self.n - len(tried), state.left
+        if missing > 0 and view.among is view.domain:
+            # At the start, or where suggestions were forgotten
+            if not len(left):
+                left = view.domain.spread(self.n, view.rng)
+                if view.domain.finite:
+                    left = left[(left[:, None] != tried).any(axis=2).all(axis=1)]
+                left = left[-missing:]
+            if 0 < len(left) < n:  # a batch that begins in the design is of the design
+                left = np.concatenate([left, view.domain.spread(n - len(left), view.rng)])
+            if len(left):
+                return choices_at(view.domain, left[:n]), Design(left[n:], state.then)
+        choices, then = self.then.choose(view, state.then, n)
+        return choices, Design(left, then)
