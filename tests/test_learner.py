@@ -566,6 +566,17 @@ def test_a_choice_that_was_read_from_a_file_answers_the_one_of_its_point():
     assert len(agent.pending) == 1
 
 
+def test_a_choice_that_was_answered_answers_no_other_one_of_its_point():
+    agent = Learner(Finite(np.array([[0.0, 0.0]])), recipes.gp_ucb(prior=PRIOR), seed=0)
+    first, second = agent.ask_batch(2)
+    agent.tell(first.x, 1.0)  # the older one
+    for choice in (first, pickle.loads(pickle.dumps(first))):
+        agent.tell(first.x, 1.0, choice=choice)
+        assert agent.pending == [second]
+    agent.tell(second.x, 1.0, choice=copy.deepcopy(second))
+    assert not agent.pending
+
+
 def test_masked_results_are_nan_and_masked_inputs_are_refused():
     agent = Learner(BOX)
     x = BOX.sample(3, np.random.default_rng(0))

@@ -174,7 +174,7 @@ class Targets:
         return len(self.values)
 
 
-@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Choice:
     """A point to evaluate next.
 
@@ -191,6 +191,7 @@ class Choice:
     x: Array
     arm: int | None = None
     notes: Mapping[str, object] = field(default_factory=dict)
+    _key: object = field(default=None, init=False, repr=False)  # see ``stoic.pending``
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from weakref import WeakSet
 
 import numpy as np
 
 from stoic.data import Array, Choice
+
+# What identifies the choices of this process
+_HERE, _COUNT = os.urandom(8), itertools.count()
 
 
 class WaitingError(RuntimeError):
@@ -29,22 +33,21 @@ class Pending:
     """Choices that were suggested and have no result yet, oldest first.
 
     Adding, answering and counting take constant time, however many are pending: a whole epoch of a
-    phased policy may be. Two choices of the same point are two entries; a choice is identified by
-    itself, and one that was read from a file by its point.
+    phased policy may be. Two choices of the same point are two entries: each has a key of its own,
+    which a copy, or one that was read from a file, has, too.
     """
 
-    __slots__ = ("_answered", "_at", "_choices", "_unfiled")
+    __slots__ = ("_at", "_choices", "_unfiled")
 
     def __init__(self) -> None:
         # Ordered dictionaries: the oldest entry of a plain one is found by scanning what was
         # deleted before it.
-        self._choices: OrderedDict[int, Choice] = OrderedDict()
-        self._at: dict[bytes, OrderedDict[int, None]] = {}
-        self._answered: WeakSet[Choice] = WeakSet()  # those that were named and are still around
+        self._choices: OrderedDict[object, Choice] = OrderedDict()
+        self._at: dict[bytes, OrderedDict[object, None]] = {}
         self._unfiled: list[Choice] = []  # not in ``_at`` yet: a lone choice never needs to be
 
     def __reduce__(self) -> tuple[Callable[[Iterable[Choice]], Pending], tuple[list[Choice]]]:
-        return _of, (list(self),)  # filed by identity, which a copy has anew
+        return _of, (list(self),)
 
     def __len__(self) -> int:
         return len(self._choices)
@@ -55,32 +58,29 @@ class Pending:
     def add(self, choices: Iterable[Choice]) -> None:
         """Append choices that were suggested."""
         for choice in choices:
-            self._choices[id(choice)] = choice  # which keeps it alive, and its id unique
+            if choice._key is None:
+                object.__setattr__(choice, "_key", (_HERE, next(_COUNT)))
+            self._choices[choice._key] = choice
             self._unfiled.append(choice)
 
     def answer(self, x: Array, choice: Choice | None = None) -> Choice | None:
         """Remove the choice that a result at ``x`` (d,) answers, and return it; ``None`` if none.
 
         Without a ``choice`` that is the oldest choice of the same point, or, if this point was
-        never suggested, the oldest of all: something was executed a little elsewhere. A copy of a
-        ``choice`` answers the oldest one of its point.
+        never suggested, the oldest of all: something was executed a little elsewhere.
         """
         if choice is None and len(self._choices) == 1:
             _, only = self._choices.popitem()
             self.clear()
             return only
         for new in self._unfiled:
-            self._at.setdefault(_place(new.x), OrderedDict())[id(new)] = None
+            self._at.setdefault(_place(new.x), OrderedDict())[new._key] = None
         self._unfiled.clear()
         if choice is not None:
-            key = id(choice)
-            if key in self._choices:
-                self._answered.add(choice)
-            elif choice not in self._answered:  # a copy, then
-                key = next(iter(self._at.get(_place(choice.x), ())), key)
+            key = choice._key
         else:
             same = self._at.get(_place(x)) or self._choices
-            key = next(iter(same), 0)
+            key = next(iter(same), None)
         answered = self._choices.pop(key, None)
         if answered is not None:
             place = _place(answered.x)
