@@ -255,8 +255,6 @@ def test_create_ask_tell(stoic):
     )
     assert kept.code == 0
     assert "left out" in kept.err
-    again = "tell", "--study-name", "s", "--trial-number", "0", "--skip-if-finished"
-    assert stoic(*again, "--values", "-3.5").err == ""
     values = [trial["value"] for trial in json.loads(stoic("trials", "-f", "json").out)]
     assert values == [-3.5, None]
 
@@ -391,6 +389,9 @@ def test_ask_adds_a_parameter_or_widens_its_range_from_then_on(stoic):
         assert params.keys() == {"x", "k", "y"} if number > 2 else {"x", "k"}
         assert stoic("tell", "s", str(number), "0.5").code == 0
     assert json.loads(stoic("ask", "s", "--fix", "x=1.7").out)["params"]["x"] == 1.7
+    refused = stoic("ask", "s", "--param", "k=choice(a, b, c)")
+    assert refused.code == 2
+    assert "k is choice(a, b) in this study and cannot become choice(a, b, c)" in refused.err
     alone = json.loads(stoic("ask", "s", "--search-space", '{"x": "float(0, 1)"}').out)
     assert alone["params"].keys() == {"x"}
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stoic.data import DISTRUSTED, Array, Choice, FailureKind, Observations
+from stoic.data import DISTRUSTED, Array, Choice, FailureKind, Observations, numbers
 from stoic.domains import Domain
 from stoic.learner import Learner, generator, parts_of
 from stoic.models import LeaveOneOutGP
@@ -162,7 +162,7 @@ class MultiLearner(Optimizer):
             As by that, or if the number of results is not that of the objectives. Nothing is stored
             then.
         """
-        points = np.asarray(x, dtype=float)
+        points = numbers(x, "An input")
         count = 1 if points.ndim < 2 else len(points)
         results: list[Array | None] = [None] * len(self.outputs)
         noises = results
@@ -188,7 +188,7 @@ class MultiLearner(Optimizer):
 
     def _columns(self, values: object, count: int, what: str) -> Array:
         """Return the values of each objective, (k, count)."""
-        rows = np.array(values, dtype=float)
+        rows = np.array(numbers(values, "A result"))
         k = len(self.outputs)
         if rows.shape != (count, k) and not (count == 1 and rows.shape == (k,)):
             raise ValueError(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from stoic.data import Array, Choice, Failures, Observations
+from stoic.data import Array, Choice, Failures, Observations, numbers
 from stoic.domains import Domain, as_points
 from stoic.history import History
 from stoic.pending import WaitingError
@@ -121,7 +121,7 @@ class Optimizer(ABC):
 
     def _points(self, pending: object) -> Array:
         """Points of the domain that a caller keeps account of, as pending ones, shape (k, d)."""
-        points = np.array(pending, dtype=float)
+        points = np.array(numbers(pending, "A pending point"))
         if not points.size:
             return points.reshape(0, self.domain.dim)
         points = as_points(points, self.domain.dim)

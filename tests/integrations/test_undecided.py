@@ -23,6 +23,10 @@ class Result:
     number: int = 7
     sd: float = 13.5
 
+    @property
+    def params(self):
+        return {"x": self.expected}
+
 
 def results(n=24, error=0.1, rejected=0, seed=0):
     rng = np.random.default_rng(seed)
@@ -180,6 +184,7 @@ def test_too_good_results_where_others_are_good_are_rather_a_summit(sign):
     assert summit([*rows, *good[:2]], sign * 10.0, sign) is None  # two may be by chance
     anywhere = [Result(sign * 50.0, sign * e, 0.0) for e in (1.0, 4.0, 9.0, 9.4)]
     assert summit([*rows, *anywhere], sign * 10.0, sign) is None
+    assert summit([*rows, *good[:1] * 5], sign * 10.0, sign) is None  # one setting
     worse = [Result(sign * -50.0, sign * e, 0.0) for e in (8.2, 9.0, 9.4, 9.8)]
     assert summit([*rows, *worse], sign * 10.0, sign) is None
 
@@ -212,3 +217,4 @@ def test_a_certified_value_that_others_do_not_expect_rests_on_one_result(sign):
     word = "less than 85" if sign > 0.0 else "more than -85"
     assert word in alone(Result(sign * 99.9, sign * 67.2), sign * 85.0, sign)
     assert alone(Result(sign * 91.0, sign * 88.0), sign * 85.0, sign) is None
+    assert alone(Result(sign * 84.0, sign * 80.0), sign * 85.0, sign) is None  # out of reach

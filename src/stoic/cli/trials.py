@@ -291,6 +291,10 @@ def tell(
     if noise is not None:
         check_single(study, "--standard-error")
     with in_one_sentence(f"Could not tell trial {trial_number}"):
+        ended_before = skip_if_finished and any(
+            trial.number == trial_number and trial.state.is_finished()
+            for trial in study.get_trials(deepcopy=False)
+        )
         ended = tell_number(
             study,
             trial_number,
@@ -304,7 +308,7 @@ def tell(
             censored,
         )
     print(f"trial {ended.number} is {ended.state.name.lower()}")
-    if skip_if_finished and values is not None and ended.values != values:
+    if ended_before:
         note(f"note: trial {ended.number} had ended before, and what was told now is left out.")
 
 

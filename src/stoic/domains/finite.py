@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from stoic.data import Array, Booleans, Integers
+from stoic.data import Array, Booleans, Integers, numbers
 from stoic.domains.base import (
     TOLERANCE,
     Acquisition,
@@ -47,7 +47,7 @@ class Finite:
     _numbers: Integers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        points = np.array(self.points, dtype=float)
+        points = np.array(numbers(self.points, "A point"))
         if points.ndim == 1:
             points = points[:, None]
         if points.ndim != 2 or points.size == 0:
@@ -68,10 +68,10 @@ class Finite:
         object.__setattr__(self, "dim", points.shape[1])
         # A coordinate that never changes has no extent, and any unit will do
         object.__setattr__(self, "widths", check_widths(np.where(extent > 0.0, extent, 1.0)))
-        numbers = np.arange(len(points))
-        numbers.flags.writeable = False
+        arms = np.arange(len(points))
+        arms.flags.writeable = False
         object.__setattr__(self, "_rows", rows)
-        object.__setattr__(self, "_numbers", numbers)
+        object.__setattr__(self, "_numbers", arms)
 
     def __len__(self) -> int:
         return len(self.points)

@@ -18,6 +18,8 @@ from stoic.balancing import Balanced, build
 from stoic.domains import PLACE, Domain
 from stoic.integrations.recipe_text import meant, read
 from stoic.learner import Learner
+from stoic.policies.base import Policy, Wrapper
+from stoic.policies.satisficing import Satisficing
 from stoic.policies.ucb import UCB
 from stoic.posteriors.scales import median_and_spread_in_space
 from stoic.recipes import ActingPlateau, Anchor, Balancing, Parts
@@ -125,15 +127,17 @@ def load(recipe: Recipe | str) -> Recipe:
     return recipe
 
 
-def maximising(recipe: Recipe, sign: float) -> Recipe:
-    """Return the recipe with a threshold in the user's direction as one of what is maximised."""
-    if sign > 0.0 or not isinstance(recipe, recipes.Recipe):
-        return recipe
-    given = tuple(
-        (name, -value if name == "threshold" and isinstance(value, int | float) else value)
-        for name, value in recipe.arguments
-    )
-    return replace(recipe, arguments=given)
+def in_direction(policy: Policy, sign: float) -> Policy:
+    """Return the policy with a threshold of the user's, which -1 for ``sign`` minimises, negated.
+
+    It logs nothing itself: its numbers are those of what is maximised.
+    """
+    if isinstance(policy, Wrapper):
+        return replace(policy, then=in_direction(policy.then, sign))
+    if not isinstance(policy, Satisficing):
+        return policy
+    given = policy.threshold
+    return replace(policy, threshold=given if isinstance(given, str) else sign * given, quiet=True)
 
 
 def text_of(recipe: Recipe) -> str | None:

@@ -36,7 +36,7 @@ from stoic.tuning.search import Search, StudyMethod, prepare
 from stoic.tuning.space import Space, parse_fixed
 from stoic.tuning.storage import PATIENCE, patiently
 from stoic.tuning.stored import VALUE, known_space, stored_command, stored_rule
-from stoic.tuning.study import open_study, record_space
+from stoic.tuning.study import check_changes, open_study, record_space
 from stoic.tuning.template import fixed_values
 from stoic.tuning.trials import (
     choose,
@@ -291,6 +291,7 @@ def ask_for(
     ``changed`` are new, or have another range, from this trial on.
     """
     known = known_space(study) or {}
+    check_changes(known, changed or {})
     space = search.space or known | (changed or {})
     if not space:
         raise RefusalError(

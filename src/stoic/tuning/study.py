@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import optuna
-from optuna.distributions import distribution_to_json
+from optuna.distributions import check_distribution_compatibility, distribution_to_json
 from optuna.exceptions import ExperimentalWarning
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
@@ -93,6 +93,20 @@ def adopt_space(study: optuna.Study, space: Space) -> None:
             f"({_difference(known, space)}): give the same parameters, or another --study-name, "
             f"with --warm-start {shlex.quote(study.study_name)} to learn from this one."
         )
+
+
+def check_changes(known: Space, changed: Space) -> None:
+    """Refuse changes of parameters that one study cannot have."""
+    for name in known.keys() & changed.keys():
+        try:
+            check_distribution_compatibility(known[name], changed[name])
+        except ValueError as error:
+            old, new = as_written(known[name]), as_written(changed[name])
+            raise RefusalError(
+                f"The parameter {name} is {old} in this study and cannot become {new}: only the "
+                "ends of a range of numbers may change. Make a new study; --warm-start learns from "
+                "this one."
+            ) from error
 
 
 def record_space(study: optuna.Study, space: Space) -> None:

@@ -515,7 +515,8 @@ def _with_certificates(
     doubted = best is not None and explanation.trust_of(best.number) < DISTRUSTED
     chosen = explanation.recommended
     found, undecided = of(chosen, explanation.untried), explanation.undecided
-    if undecided is None and chosen is not None and found is not None and explanation.repeats == 1:
+    single = chosen is not None and explanation.repeats == 1
+    if undecided is None and single and found is not None and found.reached is None:
         row = next(row for row in explanation.rows if row.number == chosen.number)
         undecided = alone(row, found.certificate.value, sign)
     return replace(

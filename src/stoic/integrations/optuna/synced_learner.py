@@ -9,7 +9,6 @@ import datetime
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -50,14 +49,13 @@ from stoic.integrations.recipe import (
     WHERE_INPUTS_MOVE,
     Recipe,
     build_learner,
-    maximising,
+    in_direction,
 )
 from stoic.learner import Learner
 from stoic.models.constraints import SURE, Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.objectives import MultiLearner
 from stoic.pending import NothingLeftError, WaitingError
-from stoic.policies.satisficing import Satisficing
 from stoic.refusal import RefusalError
 
 _LEFT_OUT = 16  # results that a model which was fitted before may be without
@@ -608,13 +606,12 @@ def build_with_points(
         return MultiLearner(encoding.box, len(signs)), Points(encoding, encoding.box)
     if aim is not None and recipe is DEFAULT:
         recipe = WHERE_INPUTS_MOVE
-    learner = build_learner(maximising(recipe, signs[0]), encoding.box)
+    learner = build_learner(recipe, encoding.box)
     points = Points(encoding, learner.domain)
     if aim is None:
         # The sampler says it, in the user's units, where a threshold is out of reach
-        if isinstance(learner, Learner) and isinstance(learner.policy, Satisficing):
-            parts = replace(learner.parts, policy=replace(learner.policy, quiet=True))
-            learner = Learner(learner.domain, parts, seed=learner.rng)
+        if isinstance(learner, Learner):
+            learner.policy = in_direction(learner.policy, float(signs[0]))
         return learner, points
     if isinstance(learner, Balanced):
         raise RefusalError(

@@ -78,11 +78,14 @@ def summit(rows: Sequence[Row], recommended: float, sign: float) -> str | None:
     better = np.array(
         [row.trust < DISTRUSTED and sign * row.value > sign * recommended for row in finite]
     )
-    those, others = expected[better], expected[~better]
-    if len(finite) < _FEWEST or len(those) < 3:
+    settings = {
+        repr(row.params) for row, is_better in zip(finite, better, strict=True) if is_better
+    }
+    if len(finite) < _FEWEST or len(settings) < 3 or better.all():
         return None
-    above, pairs = those[:, None] - others, len(those) * len(others)
-    wins = np.count_nonzero(above > 0.0) + 0.5 * np.count_nonzero(above == 0.0)
+    those, others = expected[better], np.sort(expected[~better])
+    pairs = len(those) * len(others)
+    wins = 0.5 * sum(np.searchsorted(others, those, side).sum() for side in ("left", "right"))
     deviation = math.sqrt(pairs * (len(finite) + 1) / 12.0)
     if ndtr((0.5 * pairs - wins) / deviation) >= _BY_CHANCE:
         return None
@@ -99,14 +102,14 @@ def _differ(values: Array) -> bool:
 
 
 def alone(row: Row, value: float, sign: float) -> str | None:
-    """Reason to doubt that a setting has a certified value, in a sentence; None if there is none.
+    """Reason to doubt that a setting is good enough, in a sentence; None if there is none.
 
-    It is the one of the only result there, ``row``: that the others expect less than the value. Of
-    thirteen studies that recommended a good setting for a threshold, with one result in twenty
+    It is that the only result there, ``row``, is as good as ``value``, and the others expect less.
+    Of thirteen studies that recommended a good setting for a threshold, with one result in twenty
     stuck at the largest value or 0, they did in two, one of them on a stuck result; of three that
     recommended a poor one, in all.
     """
-    if not sign * row.expected < sign * value:
+    if not sign * row.expected < sign * value <= sign * row.value:
         return None
     return (
         f"the recommended setting rests on trial {row.number} alone: others expect "
