@@ -47,14 +47,15 @@ class Initial(Wrapper):
         return Design(np.empty((0, domain.dim)), self.then.start(domain))
 
     def choose(self, view: View, state: Design, n: int) -> tuple[list[Choice], Design]:
-        tried = np.concatenate([view.observations.x, view.failures.x, view.pending])
-        missing, left = self.n - len(tried), state.left
+        tried = view.observations.x, view.failures.x, view.pending
+        missing, left = self.n - sum(map(len, tried)), state.left
         if missing > 0 and view.among is view.domain:
             # At the start, or where suggestions were forgotten
             if not len(left):
                 left = view.domain.spread(self.n, view.rng)
                 if view.domain.finite:
-                    left = left[(left[:, None] != tried).any(axis=2).all(axis=1)]
+                    new = (left[:, None] != np.concatenate(tried)).any(axis=2).all(axis=1)
+                    left = left[new]
                 left = left[-missing:]
             if 0 < len(left) < n:  # a batch that begins in the design is of the design
                 left = np.concatenate([left, view.domain.spread(n - len(left), view.rng)])
