@@ -277,6 +277,17 @@ def test_a_study_with_branches_is_asked_and_confirmed(stoic):
     assert set(values[12:]) == {4.0}
 
 
+def test_a_range_that_is_said_now_counts_whatever_the_branch(stoic):
+    study = optuna.create_study(storage="sqlite:///s.db", study_name="s")
+    kinds = CategoricalDistribution(["sgd", "adam"])
+    for k in range(12):
+        low, high = ((0.01, 1.0), (1e-5, 1e-2))[k % 2]
+        space = {"kind": kinds, "rate": FloatDistribution(low, high, log=True)}
+        add(study, {"kind": kinds.choices[k % 2], "rate": low * 10 ** (k / 8)}, space, (k - 5) ** 2)
+    said = "--storage", "sqlite:///s.db", "--fix", "kind=adam", "-p", "rate=float(1e-7, 1e-6, log)"
+    assert 1e-7 <= json.loads(stoic("ask", "s", *said).out)["params"]["rate"] <= 1e-6
+
+
 def test_a_lab_s_first_commands(stoic):
     assert stoic("create-study", "oven").out == "oven\n"
     refused = stoic("ask", "oven")

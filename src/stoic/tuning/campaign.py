@@ -290,19 +290,20 @@ def ask_for(
     ``search`` overrides what is recorded with the study, and ``fix`` has NAME=VALUE. Parameters in
     ``changed`` are new, or have another range, from this trial on.
     """
-    known = known_space(study) or {}
-    check_changes(known, changed or {})
-    space = search.space or known | (changed or {})
-    if not space:
+    known, changed = known_space(study) or {}, changed or {}
+    check_changes(known, changed)
+    given = search.space or known | changed
+    if not given:
         raise RefusalError(
             f"The study {study.study_name!r} has no search space yet: give its parameters, as in "
             "--param 'x=float(0, 1)'."
         )
     parameters = Parameters.of(study.get_trials(deepcopy=False))
     met = parameters.modelled()
-    branches = parameters.branches(met)
+    # What is said now is the range in this trial, whatever its branch
+    branches = {name: of for name, of in parameters.branches(met).items() if name not in changed}
     # The last trial has the range of its branch alone
-    space = space | {name: met[name] for name in branches.keys() & space.keys()}
+    space = given | {name: met[name] for name in branches.keys() & given.keys()}
     search, fixed = replace(search, space=space), parse_fixed(fix, space)
     method = StudyMethod.of(study, search)
     method.check(space)
@@ -311,8 +312,8 @@ def ask_for(
     # study.ask() would take a queued trial, which has values of its own
     trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
     choose(trial, space, branches)
-    if changed and space != known:
-        record_space(study, space)
+    if changed and given != known:
+        record_space(study, given)
     return trial
 
 
