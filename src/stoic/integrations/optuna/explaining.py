@@ -376,10 +376,9 @@ class _Compared:
         # Of those that would be better; doubted worse ones decide nothing
         counts = (trust >= DISTRUSTED) | (seen.observed > self.reading.sign * recommended)
         u = seen.x[counts] / self.learner.domain.widths
-        if found := hill(u, seen.observed[counts], trust[counts]):
+        found = hill(u, seen.observed[counts], trust[counts])
+        if found := found or summit(rows, recommended, self.reading.sign):
             return f"{found} Measure the observed best again, a few times."
-        if found := summit(rows, recommended, self.reading.sign):
-            return found
         sure = np.isfinite(seen.observed) & (trust >= DISTRUSTED)
         return flat(self.estimate.predict, seen.x[sure], seen.observed[sure])
 

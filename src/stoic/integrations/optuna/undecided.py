@@ -18,7 +18,9 @@ _REJECTED = 1.0 / 3.0  # of the results: where half are outliers, which half can
 # and 24 studies each at least 0.38 with 5 % noise, 0.56 with one outlier in ten and 0.85 without,
 # and at most 0.16 in nine of ten studies where six results in ten were outliers.
 _PREDICTED = 1.0 / 3.0
-# Probability that outliers at random are as often where good results are expected: NUMBERS
+# Probability that outliers at random places are so often where good results are expected. Of twelve
+# sets of 80 random settings, of which few are good and the best are distrusted, eight are below it;
+# of 400 studies of ``contest/ordinary`` one more than without is undecided.
 _BY_CHANCE = 0.01
 # Of few results the posterior means themselves have to explain as much. In 37 of 420 studies of
 # five functions with 3 to 9 honest results they do not, and what is recommended loses .09 of the
@@ -50,7 +52,7 @@ def undecided(rows: Sequence[Row], recommended: float = -np.inf, sign: float = 1
     does not depend on them. ``sign`` is 1 if more is better, else -1.
     """
     rows = [row for row in rows if row.trust >= DISTRUSTED or sign * row.value > sign * recommended]
-    finite = [row for row in rows if np.isfinite(row.value) and np.isfinite(row.expected)]
+    finite = _finite(rows)
     trusted = [row for row in finite if row.trust >= DISTRUSTED]
     if len(finite) < _FEWEST or len(trusted) < 3:
         return None
@@ -73,17 +75,16 @@ def summit(rows: Sequence[Row], recommended: float, sign: float) -> str | None:
     Outliers may be anywhere. These are better than what is ``recommended``, and where others are
     good, too: by the rank sum test of what the others expect there.
     """
-    finite = [row for row in rows if np.isfinite(row.value) and np.isfinite(row.expected)]
-    expected = sign * np.array([row.expected for row in finite])
-    better = np.array(
-        [row.trust < DISTRUSTED and sign * row.value > sign * recommended for row in finite]
-    )
-    settings = {
-        repr(row.params) for row, is_better in zip(finite, better, strict=True) if is_better
-    }
-    if len(finite) < _FEWEST or len(settings) < 3 or better.all():
+    finite = _finite(rows)
+    better: list[Row] = []
+    rest: list[Row] = []
+    for row in finite:
+        too_good = row.trust < DISTRUSTED and sign * row.value > sign * recommended
+        (better if too_good else rest).append(row)
+    if len(finite) < _FEWEST or len({repr(row.params) for row in better}) < 3 or not rest:
         return None
-    those, others = expected[better], np.sort(expected[~better])
+    those, others = (sign * np.array([row.expected for row in each]) for each in (better, rest))
+    others.sort()
     pairs = len(those) * len(others)
     wins = 0.5 * sum(np.searchsorted(others, those, side).sum() for side in ("left", "right"))
     deviation = math.sqrt(pairs * (len(finite) + 1) / 12.0)
@@ -92,8 +93,13 @@ def summit(rows: Sequence[Row], recommended: float, sign: float) -> str | None:
     return (
         f"{len(those)} results are distrusted since they are too good, and are where others are "
         "good, too, while outliers may be anywhere: that is what a summit looks like that is "
-        "narrower than the model expects. Measure the observed best again, a few times."
+        "narrower than the model expects."
     )
+
+
+def _finite(rows: Sequence[Row]) -> list[Row]:
+    """Select the rows whose result, and what the others expect there, are finite."""
+    return [row for row in rows if np.isfinite(row.value) and np.isfinite(row.expected)]
 
 
 def _differ(values: Array) -> bool:
