@@ -282,6 +282,7 @@ def test_failures_nearby_or_before_do_not_end_repeats():
     assert any(known.ask().notes for _ in range(2))
 
 
+@pytest.mark.long
 def test_categories_integers_and_failed_runs_among_many_results():
     domain = MIXED
 
@@ -338,6 +339,7 @@ def test_a_search_in_a_place_that_gives_no_results_ends():
     assert seen[-1] == 3
 
 
+@pytest.mark.long
 def test_a_search_goes_on_where_its_best_choice_was_seen():
     known, summit = learner(), []
 
@@ -481,6 +483,7 @@ def test_no_turns_are_taken_on_a_finite_domain():
     assert known._state is None
 
 
+@pytest.mark.long
 def test_outliers_failures_and_constraints_in_a_region():
     rng = np.random.default_rng(5)
     known = begun(learner())

@@ -109,6 +109,7 @@ def test_two_contradictions_end_what_nothing_else_is_worth_more_than():
     assert 16 not in asked[2:]
 
 
+@pytest.mark.long
 def test_failures_by_chance_hide_no_summit():
     """Half of all runs fail, wherever they are: as close to the optimum as half of the trials."""
     near = []
