@@ -16,7 +16,9 @@ from stoic.models.constraints import Constraints
 from stoic.optimizer import Optimizer
 from stoic.pareto import non_dominated
 from stoic.pending import check_count
+from stoic.policies.base import View, choices_at
 from stoic.policies.hypervolume import HypervolumeImprovement, best_trust
+from stoic.policies.initial import Initial
 from stoic.recipes import Parts
 
 # Share of an output's results that an explanation may reject. In a clean search of DTLZ2, where 17
@@ -56,7 +58,8 @@ class MultiLearner(Optimizer):
     n_objectives:
         2 or 3.
     recipe:
-        Its model is that of each output; by default :func:`~stoic.recipes.robust`.
+        Its model is that of each output, its initial design that of all; by default those of
+        :class:`~stoic.Learner`.
     seed:
         Seed, or generator, of the learner's own randomness.
 
@@ -90,6 +93,10 @@ class MultiLearner(Optimizer):
             parts = replace(parts, model=replace(parts.model, most=_MOST_REJECTED))
         self.rng = generator(seed)
         self.policy = HypervolumeImprovement()
+        # Of 80 searches of five problems with 36 results, ten points first halve what is missing of
+        # the front of DTLZ2, and of two summits in a plain; elsewhere they cost .01 of it
+        self._initial = parts.policy if isinstance(parts.policy, Initial) else None
+        self._left = np.empty((0, domain.dim))
         self.outputs = tuple(Learner(domain, parts, self.rng) for _ in range(n_objectives))
         self.history = self.outputs[0].history  # all others are at the same inputs
 
@@ -121,16 +128,26 @@ class MultiLearner(Optimizer):
                 output.view(among, context, pending)._replace(rng=self.rng)
                 for output in self.outputs
             ]
-            seen, finite = self.observations, np.isfinite(self.results).all(axis=1)
-            complete = Observations(seen.x, np.where(finite, 0.0, np.nan), seen.noise, seen.arms)
-            trust = [each.surrogate.posterior().trust(each.modelled) for each in self.outputs]
-            choices = self.policy.choose(views, complete, np.stack(trust, axis=1), n)
+            choices = self._designed(views[0], n) or self._chosen(views, n)
             for output in self.outputs:
                 output.surrogate.chosen()
         if pending is None:
             for output in self.outputs:
                 output.history.pending.add(choices)
         return choices
+
+    def _designed(self, view: View, n: int) -> list[Choice]:
+        """Return the next choices of the initial design, none if there is none left."""
+        if self._initial is None:
+            return []
+        points, self._left = self._initial.designed(view, self._left, n)
+        return choices_at(view.domain, points)
+
+    def _chosen(self, views: list[View], n: int) -> list[Choice]:
+        seen, finite = self.observations, np.isfinite(self.results).all(axis=1)
+        complete = Observations(seen.x, np.where(finite, 0.0, np.nan), seen.noise, seen.arms)
+        trust = [each.surrogate.posterior().trust(each.modelled) for each in self.outputs]
+        return self.policy.choose(views, complete, np.stack(trust, axis=1), n)
 
     def tell(
         self,

@@ -12,6 +12,7 @@ from stoic.domains import Box
 from stoic.kernels import RBF, Scaled
 from stoic.objectives import MultiLearner
 from stoic.pareto import boxes_beyond, hypervolume
+from stoic.policies import Initial, VerifiedImprovement
 from stoic.policies.hypervolume import (
     LogHypervolumeImprovement,
     best_trust,
@@ -224,3 +225,21 @@ def test_a_front_has_no_input_that_violates_a_constraint():
     front = learner.front()
     assert len(front.x)
     assert (front.x.sum(axis=1) <= 1.0).all()
+
+
+def test_the_first_choices_are_a_design_of_all_outputs():
+    learner = MultiLearner(Box([0.0, 0.0], [1.0, 1.0]), 2, seed=0)
+    for _ in range(5):
+        choices = learner.ask_batch(2)
+        told(learner, np.array([each.x for each in choices]))
+    x = learner.observations.x
+    cells = np.floor(4.0 * x[:8])  # of a Sobol sequence: two of eight in each quarter
+    assert np.bincount(cells[:, 0].astype(int)).tolist() == [2, 2, 2, 2]
+    assert np.abs(learner.ask().x[0] - 0.5) < 0.4  # on the front, between the two summits
+
+
+def test_a_recipe_has_its_own_design():
+    recipe = recipes.robust(policy=Initial(VerifiedImprovement(), 4))
+    learner = MultiLearner(Box([0.0], [1.0]), 2, recipe, seed=0)
+    x = np.array([each.x[0] for each in learner.ask_batch(4)])
+    assert np.sort(np.floor(4.0 * x)).tolist() == [0.0, 1.0, 2.0, 3.0]

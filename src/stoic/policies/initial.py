@@ -47,19 +47,25 @@ class Initial(Wrapper):
         return Design(np.empty((0, domain.dim)), self.then.start(domain))
 
     def choose(self, view: View, state: Design, n: int) -> tuple[list[Choice], Design]:
-        tried = view.observations.x, view.failures.x, view.pending
-        missing, left = self.n - sum(map(len, tried)), state.left
-        if missing > 0 and view.among is view.domain:
-            # At the start, or where suggestions were forgotten
-            if not len(left):
-                left = view.domain.spread(self.n, view.rng)
-                if view.domain.finite:
-                    new = (left[:, None] != np.concatenate(tried)).any(axis=2).all(axis=1)
-                    left = left[new]
-                left = left[-missing:]
-            if 0 < len(left) < n:  # a batch that begins in the design is of the design
-                left = np.concatenate([left, view.domain.spread(n - len(left), view.rng)])
-            if len(left):
-                return choices_at(view.domain, left[:n]), Design(left[n:], state.then)
+        points, left = self.designed(view, state.left, n)
+        if len(points):
+            return choices_at(view.domain, points), Design(left, state.then)
         choices, then = self.then.choose(view, state.then, n)
         return choices, Design(left, then)
+
+    def designed(self, view: View, left: Array, n: int) -> tuple[Array, Array]:
+        """Return ``n`` points, or none after the design, and what is ``left`` of it."""
+        tried = view.observations.x, view.failures.x, view.pending
+        missing = self.n - sum(map(len, tried))
+        if missing <= 0 or view.among is not view.domain:
+            return left[:0], left
+        # At the start, or where suggestions were forgotten
+        if not len(left):
+            left = view.domain.spread(self.n, view.rng)
+            if view.domain.finite:
+                new = (left[:, None] != np.concatenate(tried)).any(axis=2).all(axis=1)
+                left = left[new]
+            left = left[-missing:]
+        if 0 < len(left) < n:  # a batch that begins in the design is of the design
+            left = np.concatenate([left, view.domain.spread(n - len(left), view.rng)])
+        return left[:n], left[n:]

@@ -603,7 +603,7 @@ def build_with_points(
         If the recipe cannot be used there, or not with tolerances, or the aim does not fit.
     """
     if len(signs) > 1:
-        return MultiLearner(encoding.box, len(signs)), Points(encoding, encoding.box)
+        return MultiLearner(encoding.box, len(signs), recipes.robust()), Points(encoding, encoding.box)
     if aim is not None and recipe is DEFAULT:
         recipe = WHERE_INPUTS_MOVE
     learner = build_learner(recipe, encoding.box)
