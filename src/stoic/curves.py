@@ -17,6 +17,7 @@ import numpy as np
 from stoic.data import Array, as_results
 
 FEWEST = 5  # finished runs that must reach a step
+_FARTHEST = 3.0  # below finished runs, in ranges of them: it bounds what one that diverged says
 _WINDOW = 3  # values of which the median is taken: one of them may be anything
 _LATEST = 200  # finished runs; slopes have the square of it as their cost
 _ROUNDING = 1e-12
@@ -123,7 +124,8 @@ class FinishedCurves:
         finished run has an error. Their spread is the noise, and so is how much the error depends
         on the estimate (the Theil-Sen slope over finished runs), times the distance to them. A
         stopped run that was worse than all of them may have gained nothing, as one that diverged:
-        then the estimate is a bound.
+        then the estimate is a bound. It is at most three times as far below the second worst of
+        them as that is below the second best: how far a run diverged says nothing more.
         """
         if not len(curve):
             return None
@@ -143,6 +145,9 @@ class FinishedCurves:
         errors, estimates, n = errors[known], estimates[known], int(known.sum())
         if n < FEWEST or not math.isfinite(own):
             return None
+        low, high = np.sort(estimates)[[1, -2]]
+        least = float(low - _FARTHEST * (high - low))
+        bound, own = own < max(float(estimates.min()), least), max(own, least)
         off = float(np.median(errors))
         spread = _factor(n) * 1.4826 * float(np.median(np.abs(errors - off)))
         extrapolated = _slope(estimates, errors) * (own - float(np.median(estimates)))
@@ -150,7 +155,7 @@ class FinishedCurves:
         noise = spread**2 * (1.0 + 0.5 * math.pi / n) + extrapolated**2
         if noise < (_ROUNDING * (abs(own) + float(np.abs(gains).max()))) ** 2:
             noise = 0.0
-        return Predicted(own + off, noise, bool(own < estimates.min()))
+        return Predicted(own + off, noise, bound)
 
     def hopeless(self, step: float, value: float, target: float, chance: float) -> bool | None:
         """Tell if a run with this value at a step ends below a target; None with too few runs.

@@ -138,14 +138,58 @@ def test_nonsense_as_a_bound_gets_a_sentence(nonsense):
     assert explain(study).partial[0].source == "pruned"
 
 
-def test_a_failure_says_what_its_curve_says_unless_its_kind_is_known():
+def test_a_failure_says_nothing_by_its_curve():
     study = study_of(*COMPLETE, ended(0.6, 6, TrialState.FAIL), ended(0.9, 0, TrialState.FAIL))
     found = synced(study)
-    assert found.unfinished.partial.keys() == {6}
-    assert math.isnan(found.learner.observations.observed[7])
+    assert found.unfinished.partial == {}
+    assert np.isnan(found.learner.observations.observed[6:]).all()
     known = study_of(*COMPLETE, ended(0.6, 6, TrialState.FAIL, stoic_failed="transient"))
     assert synced(known).unfinished.partial == {}
     assert len(synced(known).learner.failures) == 1
+
+
+@pytest.mark.parametrize("last", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("state", [TrialState.PRUNED, TrialState.FAIL])
+def test_a_curve_that_ends_in_no_number_is_a_failure_of_the_setting(state, last):
+    trial = ended(0.6, 6, state)
+    trial.intermediate_values[7] = last
+    found = synced(study_of(*COMPLETE, trial))
+    assert found.unfinished.partial == {}
+    assert found.learner.failures.kinds == ("bad",)
+
+
+@pytest.mark.parametrize("ending", ["nan", "raises", "pruned"])
+def test_a_region_that_learns_fast_and_always_diverges_is_left(ending):
+    def training(trial):
+        x = trial.suggest_float("x", 0.0, 1.0)
+        for epoch in range(1, 11):
+            value = math.exp(-(0.1 + x) * epoch) + 0.3 * (1.0 - x)
+            if x > 0.6 and epoch > 5:
+                if ending == "raises":
+                    raise RuntimeError("diverged")
+                trial.report(math.nan, epoch)
+                if ending == "pruned":
+                    raise optuna.TrialPruned
+                return math.nan
+            trial.report(value, epoch)
+        return value
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.optimize(training, n_trials=25, catch=(RuntimeError,))
+    assert sum(trial.params["x"] > 0.6 for trial in study.trials[10:]) <= 4  # all 15, by its curves
+    assert explain(study).recommended.params["x"] > 0.5
+
+
+@pytest.mark.parametrize("last", [-1e2, -1e12, -1e300])
+def test_how_far_a_run_diverged_says_nothing_more(last):
+    trial = ended(0.32, 6, TrialState.PRUNED)
+    trial.intermediate_values.update({7: last, 8: last})
+    study = study_of(*COMPLETE, trial, direction="maximize")
+    less = ended(0.32, 6, TrialState.PRUNED)
+    less.intermediate_values.update({7: -50.0, 8: -50.0})
+    known, same = explain(study), explain(study_of(*COMPLETE, less, direction="maximize"))
+    assert known.recommended_mean == pytest.approx(same.recommended_mean)
+    assert known.partial[0].censored
 
 
 def test_values_that_are_lies_are_not_compared_with():

@@ -218,7 +218,7 @@ def test_a_campaign_prunes_stores_and_resumes(stoic, monkeypatch):
     assert all(t.value is None or t.state != TrialState.FAIL for t in trials_of(stoic))
     assert f"{len(pruned)} without a final value count" in shown
     assert "not stored" not in shown
-    # a trial that times out after some values says what they say
+    # a trial that times out after some values has failed, and they are stored
     monkeypatch.setenv("STUCK", "1")
     words += ["--timeout", "3", "--pruner", "none"]
     go_on(13)
@@ -226,7 +226,7 @@ def test_a_campaign_prunes_stores_and_resumes(stoic, monkeypatch):
     assert len(last.intermediate_values) == 3
     assert last.state == TrialState.FAIL
     known = explain(optuna.load_study(study_name="s", storage=stoic.url))
-    assert known.partial[-1].number == 12
+    assert 12 not in [row.number for row in known.partial]
 
 
 CURVES = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -79,9 +80,18 @@ def ended_early(trial: FrozenTrial) -> bool:
     """Return True if an ended trial has no final value, and may say something about it."""
     if trial.state == TrialState.COMPLETE:
         return is_censored(trial)
-    return bool(
-        trial.state == TrialState.PRUNED or trial.intermediate_values or bound_of(trial) is not None
-    )
+    return trial.state == TrialState.PRUNED or bound_of(trial) is not None
+
+
+def diverged(trial: FrozenTrial) -> bool:
+    """Return True if the last intermediate value of a trial without a result is not finite.
+
+    What its values before predict is no result that this setting would have had.
+    """
+    values = trial.intermediate_values
+    if trial.state == TrialState.COMPLETE or not values or bound_of(trial) is not None:
+        return False
+    return not math.isfinite(values[max(values)])
 
 
 class PartialResults:
@@ -124,13 +134,13 @@ class PartialResults:
         """Return what an ended trial says about its final value; None if it has one, or nothing."""
         if (bound := bound_of(trial)) is not None:
             return Partial(self.sign * bound, noise_variance(trial), "bound")
-        if trial.state not in (TrialState.PRUNED, TrialState.FAIL):
+        if trial.state != TrialState.PRUNED:  # a failed one might have had no result at its end
             return None
         found = self.finished.predict(self._curve(trial)) if trial.intermediate_values else None
         if found is not None:
             # The noise of an observation is above 0, or not known
             return Partial(found.value, found.noise or None, "curve", found.bound)
-        best = self._second_best(trial) if trial.state == TrialState.PRUNED else None
+        best = self._second_best(trial)
         return None if best is None else Partial(best, None, "pruned")
 
     @property

@@ -70,10 +70,11 @@ class StoicSampler(BaseSampler):
     ``"bad"`` failed in that way, see :class:`stoic.data.Failures`. Failed trials without a kind are
     results that are not a number: the point is queried once more, and avoided after that.
 
-    A pruned trial, or one that failed without a kind after some intermediate values, counts as the
-    final value that these and the finished trials predict, or as a bound on it; so does a trial
-    with the user attribute ``stoic:censored``, at least as bad as which its value would be
-    (:mod:`stoic.integrations.optuna.partial`). None of them is queried again for that.
+    A pruned trial counts as the final value that its intermediate values and the finished trials
+    predict, or as a bound on it; so does a trial with the user attribute ``stoic:censored``, at
+    least as bad as which its value would be (:mod:`stoic.integrations.optuna.partial`). None of
+    them is queried again for that. A failed one may not have reached its end with any result: its
+    values do not count, and one whose last value is not finite is ``"bad"``.
 
     Each constraint has a model behind the same defence, so that one outlier in it is no violation.
     Improvement is weighted by the probability that all hold; while none of the settings is

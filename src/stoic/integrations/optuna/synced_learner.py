@@ -28,17 +28,8 @@ from stoic.integrations.optuna.executed import EXECUTED, executed
 from stoic.integrations.optuna.internals import constraints, storage_of, study_id
 from stoic.integrations.optuna.keeper import ModelKeeper
 from stoic.integrations.optuna.objective import RobustObjective
-from stoic.integrations.optuna.objectives import (
-    needs_one,
-    noises_of,
-    signs,
-    values_of,
-)
-from stoic.integrations.optuna.partial import (
-    Unfinished,
-    ended_early,
-    noise_variance,
-)
+from stoic.integrations.optuna.objectives import needs_one, noises_of, signs, values_of
+from stoic.integrations.optuna.partial import Unfinished, diverged, ended_early, noise_variance
 from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.stored_model import method_digest, stored_model
@@ -319,6 +310,8 @@ class SyncedLearner:
         beyond = math.inf in outputs.values()  # a size that no model of it can use
         if kind is None and (beyond if self.constrained else violates(trial)):
             kind = "infeasible"
+        if kind is None and diverged(trial):
+            kind, values = "bad", None
         if values is not None and self.possible is not None and self.possible.excludes(values[0]):
             values, kind = None, kind or "transient"  # the measurement failed, not the setting
         partial = None
