@@ -299,7 +299,10 @@ def test_rows_outside_of_a_new_window_are_trusted_by_the_posterior_that_has_them
         posterior = known.posterior
         if isinstance(posterior, WindowPosterior) and posterior.chosen_at == k + 10:
             choices += 1
-            mean, std = given_the_others(posterior, known.observations)
+            # By the likeliest explanation, which judges them
+            noise = posterior.fitted_defence(known.observations, posterior.prior).noise
+            likeliest = posterior.parts[0], known.observations, noise
+            mean, std = posterior.absorbed[0].given_the_others(*likeliest)
             beyond = np.abs(known.observations.observed - mean)
             beyond /= np.hypot(std, np.sqrt(posterior.prior.noise))
             trusted = posterior.trust(known.observations) >= 0.5

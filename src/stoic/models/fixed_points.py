@@ -74,7 +74,8 @@ class Search:
         return median_and_spread_in_space(self.domain, self.observations)
 
     @cached_property
-    def _replicates(self) -> Pairs:
+    def replicates(self) -> Pairs:
+        """Pairs of different rows at one input."""
         return pairs_at_one_input(self.domain, self.observations)
 
     def remembering(
@@ -171,16 +172,16 @@ class Search:
         In the likeliest of those ``found``, under its hyperparameters. Of two results that
         contradict each other neither has more that agree.
         """
-        first, second = self._replicates
+        first, second = self.replicates
         settled = self.likeliest(found, found[0])
         if settled.posterior is None or not len(first):
             return None
         prior = settled.posterior.prior
         noise = self.observations.own_noise(prior.noise)
         votes = agreement(
-            self.domain, self.observations, noise, self.rules.half_width, pairs=self._replicates
+            self.domain, self.observations, noise, self.rules.half_width, pairs=self.replicates
         )
-        most = np.maximum(votes, most_of_others(votes, self._replicates))
+        most = np.maximum(votes, most_of_others(votes, self.replicates))
         trusted = settled(self.observations, prior).trust >= DISTRUSTED
         outvoted = trusted & (votes < np.minimum(most, 0.0))
         if not outvoted.any():
@@ -288,7 +289,7 @@ class Search:
                 self.observations,
                 noise,
                 self.rules.half_width,
-                pairs=self._replicates,
+                pairs=self.replicates,
             )
             excess[rows] = 0.0
         return excess

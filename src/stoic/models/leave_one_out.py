@@ -26,6 +26,7 @@ from stoic.models.checkpoint import Checkpoint
 from stoic.models.fixed_points import Search, Weighted
 from stoic.models.hypotheses import Hypothesis
 from stoic.models.near_best import refined
+from stoic.models.skew import with_few_good_results
 from stoic.models.window import Bounds
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import FittedDefence, Posterior
@@ -68,8 +69,10 @@ class LeaveOneOutGP:
       more are distrusted than trusted. A fixed point, once found, resists ever more evidence.
 
     The fixed point with the highest evidence is kept; the others, and the one without outliers, for
-    as long as they are likely. Evidence is the log marginal likelihood under its row noise, less an
-    ``outlier_penalty`` for each row that lost its weight: log odds against an outlier.
+    as long as they are likely. Another one, which is no fixed point, may be likelier where few
+    results are good, see :mod:`stoic.models.skew`. Evidence is the log marginal likelihood under
+    its row noise, less an ``outlier_penalty`` for each row that lost its weight: log odds against
+    an outlier.
     Hyperparameters that are fitted to few rows are overconfident, and the first observation of a
     peak looks like an outlier: so the penalty is multiplied by
     :func:`~stoic.defences.plateau.small_sample_factor`, 3.8 for 8 observations and 1.3 for 30. For
@@ -126,10 +129,10 @@ class LeaveOneOutGP:
     simultaneous updates converge. They may cycle; then the last step is taken, and the bound holds
     for the mean that the step before it had computed. Several rows may move each other's noise, so
     there is no bound for several outliers: those that agree where little else was observed are
-    trusted. So is one of moderate size that no other row contradicts, such as a low observation at
-    the edge where the maximum is; a search that trusts it may never come back. Under
-    hyperparameters other than the fitted ones the bound is in units of the old standard deviations.
-    Regret: nothing is known.
+    trusted. So are those that the model on the other scale trusts, and one of moderate size that no
+    other row contradicts, such as a low observation at the edge where the maximum is; a search that
+    trusts it may never come back. Under hyperparameters other than the fitted ones the bound is in
+    units of the old standard deviations. Regret: nothing is known.
 
     Up to ``bounds.exact`` rows: with one explanation left it is that one's posterior, bit for bit.
     Not proved: that the explanations that matter are found. The evidence takes no account of the
@@ -293,10 +296,24 @@ class LeaveOneOutGP:
 
         ``previous`` is the result for fewer observations of the same run: a hint.
         """
+        search = Search(self, domain, observations)
+        best = self.climbed(search, previous if isinstance(previous, Hypothesis) else None)
+        another = with_few_good_results(self, search, best)
+        if another is None:
+            return best
+        found = [each for each in best.explanations if not search.same(another, each)]
+        explanations = (*found, another)
+        return replace(
+            search.likeliest(list(explanations), best),
+            all_trusted=best.all_trusted,
+            explanations=explanations,
+        )
+
+    def climbed(self, search: Search, earlier: Hypothesis | None = None) -> Hypothesis:
+        """Return the likeliest fixed point of a search, with the others as its explanations."""
+        observations = search.observations
         finite = np.isfinite(observations.observed)
         trusting = Hypothesis(np.where(finite, 0.0, np.inf), self.negligible)
-        search = Search(self, domain, observations)
-        earlier = previous if isinstance(previous, Hypothesis) else None
         all_trusted = search.fit(trusting, None, None if earlier is None else earlier.all_trusted)
         if np.count_nonzero(finite) < 2:  # no other row to compare with
             return trusting if all_trusted is None else all_trusted
