@@ -78,6 +78,7 @@ def test_an_objective_of_another_study_is_refused():
     study = study_of(noisy())
     with pytest.raises(RefusalError, match="it is that of another study"):
         confirm(study, lambda trial: trial.suggest_float("z", 0.0, 1.0), 3)
+    assert study.trials[-1].state == TrialState.FAIL  # its value would be one of this study
 
 
 def test_a_sampler_confirms_what_confirm_does():

@@ -20,7 +20,8 @@ except ImportError as error:
 __all__ = ["MLflowCallback"]
 
 _PREFIX = "stoic."  # of metrics and tags
-_REFUSED = re.compile(r"[^\w\-. /]")  # by some server in the name of a metric
+_REFUSED = re.compile(r"[^\w\-. /]")  # by some server in the name of a metric or a tag
+_LONGEST = 250  # name, in characters
 
 
 class MLflowCallback(Tracker):
@@ -86,11 +87,10 @@ class MLflowCallback(Tracker):
     def write(self, taken: Snapshot) -> None:
         now = int(time.time() * 1000)  # milliseconds, MLflow's unit
         metrics = [
-            Metric(_PREFIX + _REFUSED.sub("_", name), value, now, taken.number)
-            for name, value in taken.metrics.items()
+            Metric(_key(name), value, now, taken.number) for name, value in taken.metrics.items()
         ]
         tags = [
-            RunTag(f"{_PREFIX}recommended.{name}", str(value))
+            RunTag(_key(f"recommended.{name}"), str(value))
             for name, value in taken.recommended.items()
         ]
         self.client.log_batch(self.run_id, metrics=metrics, tags=tags)
@@ -100,3 +100,7 @@ class MLflowCallback(Tracker):
     def finish(self, failed: bool) -> None:
         if self._owns:
             self.client.set_terminated(self.run_id, "FAILED" if failed else "FINISHED")
+
+
+def _key(name: str) -> str:
+    return _REFUSED.sub("_", _PREFIX + name)[:_LONGEST]

@@ -350,8 +350,14 @@ def make_confirming(study: Study, trial: FrozenTrial, measurements: int, after: 
 
 def _carried_out(
     study: Study, objective: Callable[[Trial], float], params: Mapping[str, Any]
-) -> FrozenTrial:
-    """Run the objective in a trial with these parameters, whatever else waits in the queue."""
+) -> None:
+    """Run the objective in a trial with these parameters, whatever else waits in the queue.
+
+    Raises
+    ------
+    RefusalError
+        If it runs others; that trial has failed.
+    """
     trial = begin_trial(study, fixed_attrs(params), {CONFIRM: True})
     value, state = None, None
     try:
@@ -364,7 +370,14 @@ def _carried_out(
     except BaseException:  # Ctrl-C: this process may live on
         study.tell(trial, state=TrialState.FAIL)
         raise
-    return study.tell(trial, value, state)
+    if value is None or not params.items() - trial.params.items():
+        study.tell(trial, value, state)
+        return
+    study.tell(trial, state=TrialState.FAIL)  # the value is one of another setting
+    raise RefusalError(
+        f"The objective of a confirmation runs the parameters of the study, {dict(params)}, and "
+        f"this one ran {trial.params}: it is that of another study."
+    )
 
 
 def confirm(
@@ -402,12 +415,7 @@ def confirm(
         for _ in range(n_trials):
             if (params := next_confirmation(study)) is None:
                 break
-            run = _carried_out(study, objective, params)
-            if run.state == TrialState.COMPLETE and params.items() - run.params.items():
-                raise RefusalError(
-                    f"The objective of a confirmation runs the parameters of the study, {params}, "
-                    f"and this one ran {run.params}: it is that of another study."
-                )
+            _carried_out(study, objective, params)
     finally:
         study.pruner = pruner
     found = standing(study)

@@ -313,8 +313,22 @@ def residual(row: Row) -> str:
 
 
 def setting(params: Mapping[str, Any]) -> str:
-    """Format parameters in one line, in full precision."""
-    return "  ".join(f"{name}={value}" for name, value in params.items())
+    """Format parameters in one line, in full precision; texts that look like others in quotes."""
+    return "  ".join(f"{name}={_shown(value)}" for name, value in params.items())
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str) and (value in ("True", "False", "None") or _is_number(value)):
+        return repr(value)
+    return str(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _confirmation_lines(found: Confirmation) -> list[str]:

@@ -596,7 +596,8 @@ def build_with_points(
         If the recipe cannot be used there, or not with tolerances, or the aim does not fit.
     """
     if len(signs) > 1:
-        return MultiLearner(encoding.box, len(signs), recipes.robust()), Points(encoding, encoding.box)
+        several = MultiLearner(encoding.box, len(signs), recipes.robust())
+        return several, Points(encoding, encoding.box)
     if aim is not None and recipe is DEFAULT:
         recipe = WHERE_INPUTS_MOVE
     learner = build_learner(recipe, encoding.box)

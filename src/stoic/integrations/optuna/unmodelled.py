@@ -329,12 +329,18 @@ def _not_as_given(
 
 
 def all_unusable(trials: Sequence[FrozenTrial], objectives: int = 1) -> tuple[str, ...]:
-    """Describe attributes of trials that are of no use, a sentence with the first trial of each."""
+    """Describe attributes of trials that are of no use, a sentence with the first reason."""
     first: dict[str, str] = {}
+    having: dict[str, list[int]] = {}
     for trial in trials:
         for reason in unusable(trial, objectives):
-            first.setdefault(reason.partition(" ")[0], f"Trial {trial.number}: {reason}.")
-    return tuple(first.values())
+            attribute = reason.partition(" ")[0]
+            first.setdefault(attribute, reason)
+            having.setdefault(attribute, []).append(trial.number)
+    return tuple(
+        f"Trial{'s' * (len(having[each]) > 1)} {_listed(having[each])}: {reason}."
+        for each, reason in first.items()
+    )
 
 
 def unusable(trial: FrozenTrial, objectives: int = 1) -> list[str]:
