@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from stoic.models.leave_one_out import LeaveOneOutGP
 
 _FEWEST = 3  # rejected results that are too good: two may well be outliers
-# Results in all. In 288 sets of 20 random settings, with outliers and without, 87 good results and
-# 65 outliers are trusted by the other scale alone, in 288 of 40 203 and 30, in 275 of 80 434 and 54.
+# Results in all. In 288 sets of 20 random settings, with outliers and without, 87 good results
+# and 65 outliers are trusted by the other scale alone, in 288 of 40 203 and 30, in 275 of 80 434
+# and 54.
 _LEAST = 40
 
 
