@@ -18,9 +18,9 @@ _REJECTED = 1.0 / 3.0  # of the results: where half are outliers, which half can
 # and 24 studies each at least 0.38 with 5 % noise, 0.56 with one outlier in ten and 0.85 without,
 # and at most 0.16 in nine of ten studies where six results in ten were outliers.
 _PREDICTED = 1.0 / 3.0
-# Probability that outliers at random places are so often where good results are expected. Of twelve
-# sets of 80 random settings, of which few are good and the best are distrusted, eight are below it;
-# of 400 studies of ``contest/ordinary`` one more than without is undecided.
+# Probability that outliers at random places are so often where good results are expected. Of 432
+# sets of 40 and 80 random settings, with outliers and without, 20 are below it, and all of these
+# recommend a setting that is worse than another one by a tenth of the range.
 _BY_CHANCE = 0.01
 # Of few results the posterior means themselves have to explain as much. In 37 of 420 studies of
 # five functions with 3 to 9 honest results they do not, and what is recommended loses .09 of the
