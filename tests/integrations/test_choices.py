@@ -6,6 +6,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution
 
 from stoic.integrations.optuna.choices import ChoiceNumbers
+from stoic.integrations.optuna.explanation import setting
 from stoic.integrations.optuna.internals import possible
 
 NAN = float("nan")
@@ -32,3 +33,10 @@ def test_they_are_those_of_optuna(choices):
         else:
             with pytest.raises(ValueError, match="not in"):
                 numbers(value)
+
+
+def test_texts_that_look_like_other_values_are_shown_in_quotes():
+    values = [True, "True", 1, "1", None, "None", "", "x  y=2", "'1'", "3x3", "adam"]
+    shown = [setting({"c": value}).removeprefix("c=") for value in values]
+    quoted = ["'True'", "'1'", "'None'", "''", "'x  y=2'", "\"'1'\""]
+    assert shown == ["True", quoted[0], "1", quoted[1], "None", *quoted[2:], "3x3", "adam"]

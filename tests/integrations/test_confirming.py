@@ -81,6 +81,17 @@ def test_an_objective_of_another_study_is_refused():
     assert study.trials[-1].state == TrialState.FAIL  # its value would be one of this study
 
 
+@pytest.mark.filterwarnings("ignore:Choices for a categorical")  # not every storage can hold
+def test_choices_that_have_no_hash_are_confirmed():
+    def choosing(trial):
+        return float(trial.suggest_categorical("c", [[1], [2]])[0])
+
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.optimize(choosing, n_trials=12)
+    assert confirm(study, choosing, 2) is not None
+    assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
+
+
 def test_a_sampler_confirms_what_confirm_does():
     study, twin = study_of(noisy()), study_of(noisy())
     study.sampler = StoicSampler(seed=0, confirm=3)

@@ -18,6 +18,7 @@ from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.kernels import RBF
 from stoic.posteriors import Prior
 from stoic.tuning.views.summary import Summary
+from stoic.tuning.views.trust import Trust
 
 X = {"x": FloatDistribution(0.0, 1.0)}
 STEPS = np.arange(1, 11)
@@ -153,9 +154,11 @@ def test_a_failure_says_nothing_by_its_curve():
 def test_a_curve_that_ends_in_no_number_is_a_failure_of_the_setting(state, last):
     trial = ended(0.6, 6, state)
     trial.intermediate_values[7] = last
-    found = synced(study_of(*COMPLETE, trial))
+    study = study_of(*COMPLETE, trial)
+    found = synced(study)
     assert found.unfinished.partial == {}
     assert found.learner.failures.kinds == ("bad",)
+    assert Trust.of(study).failed == {6: "bad"}
 
 
 @pytest.mark.parametrize("ending", ["nan", "raises", "pruned"])

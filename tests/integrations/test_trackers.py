@@ -188,6 +188,18 @@ def test_mlflow_s_file_store_holds_it(store):
     assert table["data"] == [list(row) for row in taken.rows]
 
 
+def test_mlflow_takes_any_name_of_a_parameter(store):
+    from mlflow.tracking import MlflowClient
+
+    from stoic.integrations.mlflow import MLflowCallback
+
+    study = optuna.create_study()
+    with MLflowCallback(store) as tracker:
+        study.optimize(lambda t: t.suggest_float("layers[0]", 0.0, 1.0), 3, callbacks=[tracker])
+    run = MlflowClient(store).get_run(tracker.run_id)
+    assert float(run.data.tags["stoic.recommended.layers_0_"]) == study.best_params["layers[0]"]
+
+
 def test_mlflow_goes_on_with_a_run(store):
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient

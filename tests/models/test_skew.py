@@ -10,7 +10,7 @@ from stoic.data import Observations
 from stoic.kernels import RBF, Scaled
 from stoic.models import LeaveOneOutGP
 from stoic.models.fixed_points import Search
-from stoic.models.skew import on_the_other_scale, with_few_good_results
+from stoic.models.skew import AsinhScale, with_few_good_results
 from stoic.posteriors import Prior
 from stoic.recipes import robust
 
@@ -79,21 +79,13 @@ def test_outliers_of_a_smooth_function_are_rejected():
 
 def test_slopes_are_those_of_the_scale_and_noise_follows_them():
     x, y = old_results(0)
-    y[0] = np.nan
+    scale, step = AsinhScale(0.02, 0.03), 1e-6
     noise = np.full(60, 4e-4)
-    step = 1e-6
-    model = robust()(BOX).model
-
-    def scaled(values):
-        return on_the_other_scale(Search(model, BOX, Observations(x, values, noise)))
-
-    one, slopes = scaled(y)
-    moved = y.copy()
-    moved[5] += step  # neither the median nor its deviation depends on it
-    other, _ = scaled(moved)
-    assert (other.observed[5] - one.observed[5]) / step == pytest.approx(slopes[4], rel=1e-4)
-    np.testing.assert_allclose(one.noise[1:], noise[1:] * slopes**2)
-    assert len(slopes) == 59
+    one = scale.of(Observations(x, y, noise))
+    other = scale.of(Observations(x, y + step, noise))
+    np.testing.assert_allclose((other.observed - one.observed) / step, scale.slopes(y), rtol=1e-4)
+    np.testing.assert_allclose(one.noise, noise * scale.slopes(y) ** 2)
+    np.testing.assert_allclose(scale.inverse(one.observed), y, atol=1e-12)
 
 
 def asked_elsewhere(x, y, model=None):
@@ -127,3 +119,35 @@ def test_results_of_any_size_are_data(value):
     y[:2] = value
     trust = learned(x, y).trust
     assert ((trust >= 0.0) & (trust <= 1.0)).all()
+
+
+def test_several_outliers_do_not_hide_it():
+    """Those that the model on the other scale rejects, too, cost it no more than the other one."""
+    x, y = old_results(1)
+    right = np.argsort(-hill(x))[:5]
+    wrong = np.argsort(hill(x))[:4]
+    for size in (1.0, 1e3, 1e150):
+        spoilt = y.copy()
+        spoilt[wrong] -= size * np.arange(1.0, 5.0)
+        trust = learned(x, spoilt).trust
+        assert (trust[wrong] < 0.5).all()
+        assert (trust[right] >= 0.5).all()
+
+
+@pytest.mark.long
+def test_beyond_the_exact_model_it_stays_from_fit_to_fit():
+    x, y = old_results(0, 290)
+    best = np.argsort(-hill(x[:257]))[:8]
+    learner = learned(x[:257], y[:257])
+    for k in (257, 258, 284, 286):  # fitted at 257 and 283
+        learner.tell(x[len(learner) : k], y[len(learner) : k])
+        assert (learner.trust[best] >= 0.5).all()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_both_ends_of_a_constraint_may_be_few_but_right(sign):
+    x, y = old_results(1)
+    learner = Learner(BOX, robust(), seed=0)
+    few = np.argsort(-hill(x))[:5]
+    learner.tell(x, np.zeros(60), constraints={"c": sign * (y - 0.3)})
+    assert (learner.constraint_trust()["c"][few] >= 0.5).all()

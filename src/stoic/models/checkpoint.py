@@ -29,12 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SettledHypothesis:
-    """Outlier hypothesis: hyperparameters, excess of each row (m,), evidence and probability."""
+    """Outlier hypothesis: hyperparameters, excess of each row (m,), evidence and probability.
+
+    Its ``credit`` is that of :class:`~stoic.models.hypotheses.Hypothesis`.
+    """
 
     hyperparameters: Hyperparameters
     excess: Array
     evidence: float
     weight: float
+    credit: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +105,9 @@ class Checkpoint:
             numbers = Hyperparameters.of(part.prior)
             if numbers is None or not math.isfinite(each.evidence):
                 return None
-            hypotheses.append(SettledHypothesis(numbers, each.excess, each.evidence, float(weight)))
+            hypotheses.append(
+                SettledHypothesis(numbers, each.excess, each.evidence, float(weight), each.credit)
+            )
         trusting, all_trusted = fitted.all_trusted, None
         if trusting is not None:
             numbers = Hyperparameters.of(trusting.prior)
@@ -134,9 +140,9 @@ class Checkpoint:
         priors = {those: those.prior(model.prior) for those in numbers}
         window = observations if self.window is None else observations.only(self.window.rows)
         found = [
-            Hypothesis(each.excess, model.negligible, evidence=each.evidence).under(
-                priors[each.hyperparameters], window
-            )
+            Hypothesis(
+                each.excess, model.negligible, evidence=each.evidence, credit=each.credit
+            ).under(priors[each.hyperparameters], window)
             for each in self.hypotheses
         ]
         trusting = self._all_trusted(model, window)

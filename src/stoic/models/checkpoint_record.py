@@ -52,7 +52,13 @@ def _record(of: Checkpoint) -> dict[str, Any]:
     return {
         "n": of.n,
         "hypotheses": [
-            [_numbers(each.hyperparameters), _sparse(each.excess), each.evidence, each.weight]
+            [
+                _numbers(each.hyperparameters),
+                _sparse(each.excess),
+                each.evidence,
+                each.weight,
+                *([each.credit] if each.credit else []),
+            ]
             for each in of.hypotheses
         ],
         "all_trusted": None if trusting is None else [_numbers(trusting[0]), trusting[1]],
@@ -95,9 +101,13 @@ def _read(data: Any, most: int) -> Checkpoint:
     m = n if window is None else len(window.rows)
     hypotheses = tuple(
         SettledHypothesis(
-            _hyperparameters(numbers), _dense(excess, m), _number(evidence), _positive(weight)
+            _hyperparameters(numbers),
+            _dense(excess, m),
+            _number(evidence),
+            _positive(weight),
+            *map(_number, credit),
         )
-        for numbers, excess, evidence, weight in data["hypotheses"]
+        for numbers, excess, evidence, weight, *credit in data["hypotheses"]
     )
     total = sum(each.weight for each in hypotheses)
     if len(hypotheses) > _MOST or not math.isclose(total, 1.0, rel_tol=1e-6):

@@ -14,6 +14,7 @@ from stoic.domains import Domain
 from stoic.models.censored import hazard
 from stoic.models.checkpoint import Checkpoint, Resumable, resumed
 from stoic.models.feasibility import Feasibility
+from stoic.models.leave_one_out import LeaveOneOutGP
 from stoic.posteriors.base import Integrating, Model, Posterior
 from stoic.posteriors.mixture import Averaged, MixturePosterior
 
@@ -135,7 +136,8 @@ class ConstraintHistory:
     """
 
     def __init__(self, domain: Domain, model: Model) -> None:
-        self.domain, self.model = domain, model
+        self.domain = domain
+        self.model = replace(model, both_ends=True) if isinstance(model, LeaveOneOutGP) else model
         self._results: dict[str, tuple[list[Array], list[float]]] = {}
         self._posteriors: dict[str, Posterior] = {}  # caches
         self._reported: dict[str, Posterior] = {}

@@ -231,11 +231,12 @@ class Search:
             settled, judgement, moved = self._iterate(refitted)
         if known():
             return None
-        return replace(settled, evidence=self._evidence(settled, judgement))
+        return replace(settled, evidence=self._evidence(settled, judgement), credit=0.0)
 
     def weighed(self, settled: Hypothesis) -> Hypothesis:
         """Return the fixed point with its evidence."""
-        return replace(settled, evidence=self._evidence(settled, self.judge(settled)))
+        evidence = self._evidence(settled, self.judge(settled)) + settled.credit
+        return replace(settled, evidence=evidence)
 
     def same(self, one: Hypothesis, other: Hypothesis) -> bool:
         """Return True if both trust all rows alike."""

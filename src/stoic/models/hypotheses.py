@@ -30,6 +30,8 @@ class Hypothesis(Defence):
         Posterior of the trusting start, all finite rows trusted: warm start of the next fit.
     evidence:
         Log marginal likelihood less the outlier penalty, in nats.
+    credit:
+        Part of the evidence that it has on another scale alone, see :mod:`stoic.models.skew`.
     explanations:
         All fixed points that were found, this one among them, and the one without outliers. Each
         has its own posterior; empty for fewer than two finite observations.
@@ -40,6 +42,7 @@ class Hypothesis(Defence):
     posterior: Exact | None = None
     all_trusted: Exact | None = None
     evidence: float = -np.inf
+    credit: float = 0.0
     explanations: tuple[Hypothesis, ...] = ()
 
     def __call__(self, observations: Observations, prior: Prior) -> Targets:

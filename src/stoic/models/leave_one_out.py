@@ -111,6 +111,9 @@ class LeaveOneOutGP:
         Largest share of the finite results that an explanation may reject, if any other is left.
         Where many results are equal, as 0 at the border of a domain, a flat function explains them
         to any precision, and that all others are outliers is likely, however many they are.
+    both_ends:
+        True if the lowest results matter as the highest do, as those of a constraint: which of them
+        may be few but right, see :mod:`stoic.models.skew`.
 
     Guarantee
     ---------
@@ -163,6 +166,7 @@ class LeaveOneOutGP:
     extreme: float = math.inf
     bounds: Bounds | None = None
     most: float = 1.0
+    both_ends: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("half_width", 0.0), ("shape", 0.0)):
@@ -198,8 +202,7 @@ class LeaveOneOutGP:
         judged = self.fit(domain, observations, earlier)
         # None where nothing could be fitted, or with fewer than two results
         found = [e for e in judged.explanations if e.evidence > -np.inf] or [judged]
-        if self.most < 1.0:
-            found = [e for e in found if self._rejected(e, observations) <= self.most] or found
+        found = self.permitted(found, observations) or found
         found, weights = likely(found, self.negligible)
         parts = tuple(
             explanation.posterior or explanation.condition(self.prior, observations)
@@ -211,11 +214,19 @@ class LeaveOneOutGP:
             return replace(parts[0], fitted_defence=fitted)
         return MixturePosterior(parts, weights / weights.sum(), fitted)
 
-    def _rejected(self, explanation: Hypothesis, observations: Observations) -> float:
-        """Share of the finite results that an explanation rejects."""
-        prior = explanation.posterior.prior if explanation.posterior else self.prior
-        trust = explanation(observations, prior).trust[np.isfinite(observations.observed)]
-        return float(np.mean(trust < DISTRUSTED)) if len(trust) else 0.0
+    def permitted(
+        self, found: Sequence[Hypothesis], observations: Observations
+    ) -> list[Hypothesis]:
+        """Return the explanations that reject at most the share ``most`` of the finite results."""
+        finite = np.isfinite(observations.observed)
+        if self.most >= 1.0 or not finite.any():
+            return list(found)
+
+        def rejected(explanation: Hypothesis) -> float:
+            prior = explanation.posterior.prior if explanation.posterior else self.prior
+            return float(np.mean(explanation(observations, prior).trust[finite] < DISTRUSTED))
+
+        return [each for each in found if rejected(each) <= self.most]
 
     def checkpoint(self, posterior: Posterior) -> Checkpoint | None:
         """Return what a posterior of this model has settled on; None if that has no numbers."""
@@ -344,6 +355,9 @@ class LeaveOneOutGP:
             assert each.posterior is not None
             prior, old = each.posterior.prior, len(each.excess)
             start, _ = search.judged(each)
+            if each.credit:  # which a fixed point on the scale of the results would not have
+                found.append(search.weighed(search.under(start, prior)))
+                continue
             found = search.with_climbed(search.under(start, prior), found)
             new = start.excess[old:]
             if (np.isfinite(observations.observed[old:]) & (new > 0.0)).any():

@@ -3,18 +3,19 @@
 Where most results are poor and alike, a stationary process fits them with a small amplitude, and
 the few good ones cost less as an outlier each than as a summit. On the scale
 w(y) = asinh((y - median) / MAD), linear near the median and logarithmic beyond, a summit is as
-smooth as the rest. A density of w is one of y with the factor w'(y), so that the evidence of both
-models is that of the same results.
+smooth as the rest. A density of w is one of y with the factor w'(y), and that of an outlier has its
+own deviation as its scale: so the evidence of both models is that of the same results.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from stoic.data import DISTRUSTED, Array, Observations
+from stoic.data import DISTRUSTED, Array, Booleans, Observations
 from stoic.defences.plateau import small_sample_factor
 from stoic.models.fixed_points import Search
 from stoic.models.hypotheses import Hypothesis
@@ -36,9 +37,9 @@ def with_few_good_results(
     """Return the explanation that trusts what the same model trusts on the other scale, or None.
 
     It is asked for where ``settled`` rejects at least three results, of forty or more, that are
-    better than it expects anywhere, each the only one at its input: where there are others, they
-    tell more. The posterior is that of the results as they are, the evidence that of the model on
-    the other scale, less the odds against one outlier.
+    better than it expects at any trusted input, each the only one at its own: where there are
+    others, they tell more. The posterior is that of the results as they are, the evidence that of
+    the model on the other scale, less the odds against one outlier. None where that is negligible.
     """
     posterior, observations = settled.posterior, search.observations
     if posterior is None or not rules.fitting.refits:
@@ -49,32 +50,76 @@ def with_few_good_results(
     if len(observations) < _LEAST or rejected.sum() < _FEWEST or not trusted.any():
         return None
     rejected[search.replicates[0]] = False
-    expected = posterior.predict(observations.x[trusted])[0].max()
-    if np.sum(observations.observed[rejected] > expected) < _FEWEST:
+    expected = posterior.predict(observations.x[trusted])[0]
+    beyond = observations.observed > expected.max()
+    if rules.both_ends:
+        beyond |= observations.observed < expected.min()
+    if np.sum(rejected & beyond) < _FEWEST:
         return None
-    scaled, slopes = on_the_other_scale(search)
-    there = rules.climbed(Search(rules, search.domain, scaled))
-    if there.posterior is None:
+    scale = AsinhScale(*median_and_mad_in_space(search.domain, observations))
+    other = Search(rules, search.domain, scale.of(observations))
+    there, evidence = _likeliest(rules, other, scale, observations)
+    evidence -= rules.outlier_penalty * small_sample_factor(observations)
+    gained = rejected & there
+    if not gained.any() or not evidence > settled.evidence + math.log(rules.negligible):
         return None
-    start = Hypothesis(
-        np.where(there(scaled, there.posterior.prior).trust >= DISTRUSTED, 0.0, np.inf),
-        settled.negligible,
-    )
-    fitted = search.fit(start, None, None)
-    if fitted is None or not np.isfinite(start.excess[rejected]).any():
+    fitted = search.fit(Hypothesis(np.where(there, 0.0, np.inf), settled.negligible), None, None)
+    if fitted is None or fitted.posterior is None:
         return None
-    odds = rules.outlier_penalty * small_sample_factor(observations)
-    return replace(fitted, evidence=there.evidence + float(np.log(slopes).sum()) - odds)
+    excess = search.judge(fitted).excess(rules.half_width, rules.shape)
+    prior = fitted.posterior.prior
+    fitted = search.under(replace(fitted, excess=np.where(there, 0.0, excess)), prior)
+    fitted = search.weighed(fitted)
+    return replace(fitted, evidence=evidence, credit=evidence - fitted.evidence)
 
 
-def on_the_other_scale(search: Search) -> tuple[Observations, Array]:
-    """Results w(y) with their noise, and the slope w'(y) of each finite one."""
-    observations = search.observations
-    centre, spread = median_and_mad_in_space(search.domain, observations)
+def _likeliest(
+    rules: LeaveOneOutGP, other: Search, scale: AsinhScale, observations: Observations
+) -> tuple[Booleans, float]:
+    """Mask of the rows that the model on the other scale trusts, and its evidence of the results.
+
+    -inf if there is none that may be.
+    """
+    climbed = rules.climbed(other)
+    found = rules.permitted(climbed.explanations, other.observations)
+    there = other.likeliest(found, climbed)
+    none = np.zeros(len(observations), dtype=bool)
+    if there.posterior is None or not found:
+        return none, -math.inf
+    trusted = there(other.observations, there.posterior.prior).trust >= DISTRUSTED
+    left = np.isfinite(observations.observed) & ~trusted
+    residual = other.judge(there).residual
     with np.errstate(over="ignore", invalid="ignore"):
-        units = (observations.observed - centre) / spread
-        slopes = 1.0 / np.hypot(1.0, units) / spread
-        scaled = replace(
-            observations, observed=np.arcsinh(units), noise=observations.noise * slopes**2
+        apart = np.abs(
+            observations.observed - scale.inverse(other.observations.observed - residual)
         )
-    return scaled, slopes[np.isfinite(units)]
+    # An outlier's density is one over its deviation, on the scale of the results
+    tiny = np.finfo(float).tiny
+    of_outliers = np.log(np.maximum(np.abs(residual[left]), tiny) / np.maximum(apart[left], tiny))
+    slopes = scale.slopes(observations.observed[trusted])
+    return trusted, there.evidence + float(np.log(slopes).sum() + of_outliers.sum())
+
+
+class AsinhScale(NamedTuple):
+    """Scale w(y), about a centre and in units of a spread."""
+
+    centre: float
+    spread: float
+
+    def of(self, observations: Observations) -> Observations:
+        """Return the results on this scale, and their noise."""
+        y = observations.observed
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = np.arcsinh((y - self.centre) / self.spread)
+            noise = observations.noise * self.slopes(y) ** 2
+        return replace(observations, observed=values, noise=noise)
+
+    def slopes(self, y: Array) -> Array:
+        """Return w'(y)."""
+        slopes: Array = 1.0 / np.hypot(1.0, (y - self.centre) / self.spread) / self.spread
+        return slopes
+
+    def inverse(self, w: Array) -> Array:
+        """Return y(w)."""
+        y: Array = self.centre + self.spread * np.sinh(w)
+        return y

@@ -370,13 +370,14 @@ def _carried_out(
     except BaseException:  # Ctrl-C: this process may live on
         study.tell(trial, state=TrialState.FAIL)
         raise
-    if value is None or not params.items() - trial.params.items():
+    ran = trial.params
+    if value is None or all(name in ran and ran[name] == params[name] for name in params):
         study.tell(trial, value, state)
         return
     study.tell(trial, state=TrialState.FAIL)  # the value is one of another setting
     raise RefusalError(
         f"The objective of a confirmation runs the parameters of the study, {dict(params)}, and "
-        f"this one ran {trial.params}: it is that of another study."
+        f"this one ran {ran}: it is that of another study."
     )
 
 

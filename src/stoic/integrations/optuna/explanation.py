@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -138,8 +139,8 @@ class Explanation(ShownAsText):
         Numbers of distrusted trials that are worse than expected beside others of this kind: rather
         a slope too steep for the model than outliers.
     partial:
-        What the model has of each trial without a final value: pruned, failed after intermediate
-        values, or with a bound. None of them is recommended.
+        What the model has of each trial without a final value: pruned, or with a bound. None of
+        them is recommended.
     objectives:
         Names of the objectives, if there are several. Then nothing is recommended alone: all that
         is about one best setting is None, nan or empty; ``rows`` has one for each value of a trial;
@@ -318,12 +319,13 @@ def setting(params: Mapping[str, Any]) -> str:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, str) and (value in ("True", "False", "None") or _is_number(value)):
-        return repr(value)
-    return str(value)
+    return repr(value) if isinstance(value, str) and _looks_otherwise(value) else str(value)
 
 
-def _is_number(text: str) -> bool:
+def _looks_otherwise(text: str) -> bool:
+    """Return True if a text looks like no text, another value, or further parameters."""
+    if text in ("", "True", "False", "None") or text[0] in "'\"" or re.search(r"[\s=]", text):
+        return True
     try:
         float(text)
     except ValueError:

@@ -310,8 +310,6 @@ class SyncedLearner:
         beyond = math.inf in outputs.values()  # a size that no model of it can use
         if kind is None and (beyond if self.constrained else violates(trial)):
             kind = "infeasible"
-        if kind is None and diverged(trial):
-            kind, values = "bad", None
         if values is not None and self.possible is not None and self.possible.excludes(values[0]):
             values, kind = None, kind or "transient"  # the measurement failed, not the setting
         partial = None
@@ -635,7 +633,6 @@ def moved(trials: Sequence[FrozenTrial]) -> bool:
 
 def failure_kind(trial: FrozenTrial) -> FailureKind | None:
     """Kind of a trial's failure; None if that is not known, or it did not fail."""
-    kind = trial.user_attrs.get(FAILED)
-    if trial.state != TrialState.FAIL:
-        return None
-    return next((known for known in FAILURES if kind == known), None)
+    said = trial.user_attrs.get(FAILED) if trial.state == TrialState.FAIL else None
+    kind = next((known for known in FAILURES if said == known), None)
+    return "bad" if kind is None and diverged(trial) else kind

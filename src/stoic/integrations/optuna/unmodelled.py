@@ -338,7 +338,8 @@ def all_unusable(trials: Sequence[FrozenTrial], objectives: int = 1) -> tuple[st
             first.setdefault(attribute, reason)
             having.setdefault(attribute, []).append(trial.number)
     return tuple(
-        f"Trial{'s' * (len(having[each]) > 1)} {_listed(having[each])}: {reason}."
+        f"Trial {having[each][0]}: {reason}."
+        + f" Nor in trials {_listed(having[each][1:])}." * (len(having[each]) > 1)
         for each, reason in first.items()
     )
 

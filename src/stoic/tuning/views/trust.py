@@ -61,7 +61,8 @@ class Trust:
         known = explanation(study, recipe, trials=trials, possible=possible)
         if known is None:
             raise RefusalError(f"No trial of the study {study.study_name!r} has a value yet.")
-        failed = {t.number: failure_kind(t) for t in trials if t.state == TrialState.FAIL}
+        kinds = ((t, failure_kind(t)) for t in trials)
+        failed = {t.number: kind for t, kind in kinds if kind or t.state == TrialState.FAIL}
         failed |= dict.fromkeys(known.infeasible, "infeasible")  # as in the data of the model
         failed |= dict.fromkeys(known.impossible, "transient")
         return cls(study.study_name, goal_of(study), known, failed)
