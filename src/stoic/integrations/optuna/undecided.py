@@ -19,7 +19,7 @@ _REJECTED = 1.0 / 3.0  # of the results: where half are outliers, which half can
 # and at most 0.16 in nine of ten studies where six results in ten were outliers.
 _PREDICTED = 1.0 / 3.0
 # Probability that outliers at random places are so often where good results are expected. Of 432
-# sets of 40 and 80 random settings, with outliers and without, 20 are below it, and all of these
+# sets of 20 to 80 random settings, with outliers and without, five are below it, and three of these
 # recommend a setting that is worse than another one by a tenth of the range.
 _BY_CHANCE = 0.01
 # Of few results the posterior means themselves have to explain as much. In 37 of 420 studies of
