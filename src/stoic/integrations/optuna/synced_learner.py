@@ -632,7 +632,10 @@ def moved(trials: Sequence[FrozenTrial]) -> bool:
 
 
 def failure_kind(trial: FrozenTrial) -> FailureKind | None:
-    """Kind of a trial's failure; None if that is not known, or it did not fail."""
+    """Kind of a trial's failure; None if that is not known, or it did not fail.
+
+    A trial without a result whose last intermediate value is not finite diverged, and is ``"bad"``.
+    """
     said = trial.user_attrs.get(FAILED) if trial.state == TrialState.FAIL else None
     kind = next((known for known in FAILURES if said == known), None)
     return "bad" if kind is None and diverged(trial) else kind

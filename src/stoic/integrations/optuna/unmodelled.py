@@ -339,7 +339,7 @@ def all_unusable(trials: Sequence[FrozenTrial], objectives: int = 1) -> tuple[st
             having.setdefault(attribute, []).append(trial.number)
     return tuple(
         f"Trial {having[each][0]}: {reason}."
-        + f" Nor in trials {_listed(having[each][1:])}." * (len(having[each]) > 1)
+        + f" Nor is that of trials {_listed(having[each][1:])}." * (len(having[each]) > 1)
         for each, reason in first.items()
     )
 
