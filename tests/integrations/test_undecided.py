@@ -199,7 +199,7 @@ def test_outliers_at_random_are_hardly_ever_taken_for_a_summit():
 
 
 def test_old_results_of_which_few_are_good_are_undecided():
-    """Of fewer than forty random settings, honest, the best are distrusted; of eighty they are not."""
+    """Of 39 random settings, honest, the best are distrusted; of eighty they are not."""
     rng = np.random.default_rng(2)
     space = {name: FloatDistribution(0.0, 1.0) for name in "abcd"}
     study = optuna.create_study(direction="maximize")
