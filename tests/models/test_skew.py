@@ -52,7 +52,7 @@ def test_the_same_model_on_the_scale_of_the_results_alone_rejects_them():
     alone = learner.parts.model.climbed(search)
     trust = alone(learner.observations, alone.posterior.prior).trust
     assert np.count_nonzero(trust[np.argsort(-y)[:5]] < 0.5) >= 3
-    another = with_few_good_results(learner.parts.model, search, alone)
+    another = with_few_good_results(search, alone)
     assert another.evidence > alone.evidence + 2.0
     assert learner.surrogate.posterior().fitted_defence.evidence == another.evidence
 
@@ -91,7 +91,7 @@ def test_slopes_are_those_of_the_scale_and_noise_follows_them():
 def asked_elsewhere(x, y, model=None):
     model = model or robust()(BOX).model
     search = Search(model, BOX, Observations(x, y, np.full(len(y), np.nan)))
-    return with_few_good_results(model, search, model.climbed(search))
+    return with_few_good_results(search, model.climbed(search))
 
 
 def test_of_fewer_than_forty_results_outliers_may_look_alike():

@@ -309,7 +309,7 @@ class LeaveOneOutGP:
         """
         search = Search(self, domain, observations)
         best = self.climbed(search, previous if isinstance(previous, Hypothesis) else None)
-        another = with_few_good_results(self, search, best)
+        another = with_few_good_results(search, best)
         if another is None:
             return best
         found = [each for each in best.explanations if not search.same(another, each)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from stoic.models.fixed_points import Search
 from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors.scales import median_and_mad_in_space
 
-if TYPE_CHECKING:
-    from stoic.models.leave_one_out import LeaveOneOutGP
-
 _FEWEST = 3  # rejected results that are too good: two may well be outliers
 # Results in all. In 72 sets of 20 random settings where few are good, with outliers and without,
 # the loss is 1.07 of the range instead of 1.10, and 47 of 130 outliers are trusted instead of 15;
@@ -31,9 +28,7 @@ _FEWEST = 3  # rejected results that are too good: two may well be outliers
 _LEAST = 40
 
 
-def with_few_good_results(
-    rules: LeaveOneOutGP, search: Search, settled: Hypothesis
-) -> Hypothesis | None:
+def with_few_good_results(search: Search, settled: Hypothesis) -> Hypothesis | None:
     """Return the explanation that trusts what the same model trusts on the other scale, or None.
 
     It is asked for where ``settled`` rejects at least three results, of forty or more, that are
@@ -41,13 +36,13 @@ def with_few_good_results(
     others, they tell more. The posterior is that of the results as they are, the evidence that of
     the model on the other scale, less the odds against one outlier. None where that is negligible.
     """
-    posterior, observations = settled.posterior, search.observations
-    if posterior is None or not rules.fitting.refits:
+    rules, posterior, observations = search.rules, settled.posterior, search.observations
+    if len(observations) < _LEAST or posterior is None or not rules.fitting.refits:
         return None
     trusted = settled(observations, posterior.prior).trust >= DISTRUSTED
     finite = np.isfinite(observations.observed)
     rejected = finite & ~trusted
-    if len(observations) < _LEAST or rejected.sum() < _FEWEST or not trusted.any():
+    if rejected.sum() < _FEWEST or not trusted.any():
         return None
     rejected[search.replicates[0]] = False
     expected = posterior.predict(observations.x[trusted])[0]
@@ -58,30 +53,29 @@ def with_few_good_results(
         return None
     scale = AsinhScale(*median_and_mad_in_space(search.domain, observations))
     other = Search(rules, search.domain, scale.of(observations))
-    there, evidence = _likeliest(rules, other, scale, observations)
+    there, evidence = _likeliest(other, scale, observations)
     evidence -= rules.outlier_penalty * small_sample_factor(observations)
-    gained = rejected & there
-    if not gained.any() or not evidence > settled.evidence + math.log(rules.negligible):
+    if not (rejected & there).any() or not evidence > settled.evidence + math.log(rules.negligible):
         return None
     fitted = search.fit(Hypothesis(np.where(there, 0.0, np.inf), settled.negligible), None, None)
     if fitted is None or fitted.posterior is None:
         return None
-    excess = search.judge(fitted).excess(rules.half_width, rules.shape)
     prior = fitted.posterior.prior
-    fitted = search.under(replace(fitted, excess=np.where(there, 0.0, excess)), prior)
-    fitted = search.weighed(fitted)
+    excess = search.judge(fitted).excess(rules.half_width, rules.shape)
+    fitted = replace(fitted, excess=np.where(there, 0.0, excess))
+    fitted = search.weighed(search.under(fitted, prior))
     return replace(fitted, evidence=evidence, credit=evidence - fitted.evidence)
 
 
 def _likeliest(
-    rules: LeaveOneOutGP, other: Search, scale: AsinhScale, observations: Observations
+    other: Search, scale: AsinhScale, observations: Observations
 ) -> tuple[Booleans, float]:
     """Mask of the rows that the model on the other scale trusts, and its evidence of the results.
 
     -inf if there is none that may be.
     """
-    climbed = rules.climbed(other)
-    found = rules.permitted(climbed.explanations, other.observations)
+    climbed = other.rules.climbed(other)
+    found = other.rules.permitted(climbed.explanations, other.observations)
     there = other.likeliest(found, climbed)
     none = np.zeros(len(observations), dtype=bool)
     if there.posterior is None or not found:

@@ -57,11 +57,6 @@ def bound_of(trial: FrozenTrial) -> float | None:
     return finite(said)
 
 
-def is_censored(trial: FrozenTrial) -> bool:
-    """Return True for a complete trial whose value is a bound, and so no observation."""
-    return trial.state == TrialState.COMPLETE and bound_of(trial) is not None
-
-
 def has_value(trial: FrozenTrial) -> bool:
     """Return True for a complete trial whose value is an observation."""
     complete = trial.state == TrialState.COMPLETE and trial.value is not None
@@ -78,8 +73,6 @@ def bound_trouble(trial: FrozenTrial) -> str | None:
 
 def ended_early(trial: FrozenTrial) -> bool:
     """Return True if an ended trial has no final value, and may say something about it."""
-    if trial.state == TrialState.COMPLETE:
-        return is_censored(trial)
     return trial.state == TrialState.PRUNED or bound_of(trial) is not None
 
 

@@ -330,17 +330,14 @@ def _not_as_given(
 
 def all_unusable(trials: Sequence[FrozenTrial], objectives: int = 1) -> tuple[str, ...]:
     """Describe attributes of trials that are of no use, a sentence with the first reason."""
-    first: dict[str, str] = {}
-    having: dict[str, list[int]] = {}
+    found: dict[str, tuple[str, list[int]]] = {}
     for trial in trials:
         for reason in unusable(trial, objectives):
-            attribute = reason.partition(" ")[0]
-            first.setdefault(attribute, reason)
-            having.setdefault(attribute, []).append(trial.number)
+            _, numbers = found.setdefault(reason.partition(" ")[0], (reason, []))
+            numbers.append(trial.number)
     return tuple(
-        f"Trial {having[each][0]}: {reason}."
-        + f" Nor is that of trials {_listed(having[each][1:])}." * (len(having[each]) > 1)
-        for each, reason in first.items()
+        f"Trial {first}: {reason}." + f" Nor is that of trials {_listed(others)}." * bool(others)
+        for reason, (first, *others) in found.values()
     )
 
 
