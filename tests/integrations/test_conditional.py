@@ -102,10 +102,10 @@ def test_a_rule_is_learned_from_choices_and_integers():
         space,
         [
             {"kernel": "rbf", "layers": 1},
-            {"kernel": "linear", "layers": 2},
-            {"kernel": "poly", "degree": 3, "layers": 1},
             {"kernel": "poly", "degree": 3, "layers": 5, "width": 0.2},
+            {"kernel": "linear", "layers": 2},
             {"kernel": "rbf", "layers": 6, "width": 0.9},
+            {"kernel": "poly", "degree": 3, "layers": 1},
         ],
     )
     for kernel in ("rbf", "poly", "linear"):
@@ -117,7 +117,7 @@ def test_a_rule_is_learned_from_choices_and_integers():
 
 def test_settings_that_lack_a_parameter_are_at_one_place():
     space = {"kernel": CategoricalDistribution(["rbf", "poly"]), "degree": UNIT}
-    settings = [{"kernel": "rbf"}, {"kernel": "poly", "degree": 0.9}]
+    settings = [{"kernel": "poly", "degree": 0.9}, {"kernel": "rbf"}]
     encoding = learned(space, settings)
     lacking = encoding.encode({"kernel": "rbf"})
     np.testing.assert_array_equal(lacking, encoding.encode({"kernel": "rbf", "degree": 0.1}))
@@ -523,6 +523,35 @@ def test_failed_trials_without_all_of_their_parameters_do_not_change_the_rule():
     for trial in study.trials:
         if trial.state == TrialState.COMPLETE:
             assert trial.params.keys() == names_of(trial.params)
+
+
+def test_a_parameter_that_was_added_on_the_way_depends_on_nothing():
+    """Of few trials that have it, or lack it, a choice in common is chance."""
+    space = {"k": CategoricalDistribution(["a", "b"]), "x": UNIT, "y": UNIT}
+    study = optuna.create_study()
+
+    def follows(k, *names):
+        params = {"k": k} | dict.fromkeys(names, 0.5)
+        add(study, params, {name: space[name] for name in params}, 1.0)
+        synced = SyncedLearner(study, space, recipes.robust())
+        synced.follow(study.trials)
+        tree = synced.encoding.tree
+        return {
+            choice: set(synced.encoding.decode(tree.fill(synced.encoding.encode(setting)[None])[0]))
+            for choice in "ab"
+            for setting in [{"k": choice, "x": 0.5, "y": 0.5}]
+        }
+
+    for _ in range(5):
+        follows("b", "x")
+    for _ in range(4):
+        assert follows("a", "x", "y") == {"a": {"k", "x", "y"}, "b": {"k", "x", "y"}}
+    assert follows("a", "x", "y") == {"a": {"k", "x", "y"}, "b": {"k", "x"}}
+    # Of few that have it a later one without it shows that it depends on the choice
+    study = optuna.create_study()
+    follows("b", "x")
+    assert follows("a", "x", "y") == {"a": {"k", "x", "y"}, "b": {"k", "x", "y"}}
+    assert follows("b", "x") == {"a": {"k", "x", "y"}, "b": {"k", "x"}}
 
 
 def test_a_space_without_conditions_has_no_rule():

@@ -39,6 +39,10 @@ _MANY = 128
 _STEP = 64
 _OTHERS = 16  # at least, so that as many workers may each choose one
 
+# Settings with a parameter that was added, or without it: of fewer, all have one of two choices in
+# common by chance more often than one time in sixteen.
+_FEW = 5
+
 _DIGITS = 20  # of an integer in a message
 
 
@@ -208,7 +212,11 @@ class Encoding:
         return bool(names) and all(self.within(name, parameters) for name in names)
 
     def learned(self, settings: Iterable[Mapping[str, Any]]) -> Encoding:
-        """Learn from settings which parameters there are, by integers and choices."""
+        """Learn from settings, in order, which parameters there are, by integers and choices.
+
+        A parameter that no setting lacks once one has it, of few on either side, was added on the
+        way: all have it now. What these few have in common may be chance.
+        """
         settings = list(filter(self._shows, settings))
         deciding = np.concatenate([
             np.full(len(part.columns), not isinstance(part.distribution, FloatDistribution))
@@ -216,7 +224,9 @@ class Encoding:
         ])  # fmt: skip
         # Shape (n, d) each
         x, has = (np.array(list(map(of, settings))) for of in (self._known, self._has))
-        tree = Tree.learned(x, has, deciding, self._known({}))
+        few = np.minimum(has.sum(axis=0), (~has).sum(axis=0)) < _FEW
+        added = few & (np.logical_or.accumulate(has) == has).all(axis=0)
+        tree = Tree.learned(x, has | added, deciding, self._known({}))
         return Encoding(self.space, tree, self.met, self.branches)
 
     def having_met(self, met: Mapping[str, frozenset[int]]) -> Encoding:
