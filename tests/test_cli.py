@@ -461,7 +461,7 @@ def test_tolerances_from_the_command_line_to_the_certificate(stoic, caplog, unex
         "Trial 3: heat was 612, outside of its range, 0 to 100: give a study a range that holds "
         "whatever may be run. It counts at 100, the nearest end."
     ]
-    assert "\n  trial 3: heat was 612, outside of its range, 0 to 100:" in tuned.out
+    assert "\nnot modelled   Trial 3: heat was 612, outside of its range, 0 to 100:" in tuned.out
 
     shown = stoic("show")
     certificate = next(line for line in shown.out.splitlines() if line.startswith("certificate"))

@@ -8,7 +8,15 @@ import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from stoic.integrations.optuna import EXECUTED, FAILED, NOISE, StoicSampler, explain
+from stoic.integrations.optuna import (
+    CONFIRM,
+    EXECUTED,
+    FAILED,
+    NOISE,
+    VALUES,
+    StoicSampler,
+    explain,
+)
 from stoic.integrations.optuna.executed import Executed, check_executed, executed
 from stoic.refusal import RefusalError
 from studies import add
@@ -147,12 +155,39 @@ def test_what_was_run_at_the_best_is_recommended_as_it_was_asked():
 
 def test_attributes_of_no_use_are_said(caplog):
     study = optuna.create_study(sampler=StoicSampler(seed=0))
-    for attribute, value in ((NOISE, -0.04), (NOISE, "0.3"), (FAILED, "broken")):
+    useless = ((NOISE, -0.04), (NOISE, "0.3"), (FAILED, "broken"), (CONFIRM, "yes"))
+    for attribute, value in useless:
         trial = study.ask()
         trial.set_user_attr(attribute, value)
         study.tell(trial, trial.suggest_float("x", 0, 1))
     said = [message for message in caplog.messages if "is not used" in message]
-    assert [line.split(": ")[0] for line in said] == ["Trial 0", "Trial 1", "Trial 2"]
+    assert [line.split(": ")[0] for line in said] == [f"Trial {n}" for n in range(4)]
     assert "variance above 0, got -0.04" in said[0]
     assert "transient, infeasible, bad, got 'broken'" in said[2]
-    assert len(explain(study).unmodelled) == 2  # one of each kind
+    assert "True or False, got 'yes'" in said[3]
+    known = explain(study)
+    assert len(known.unmodelled) == 3  # one of each kind
+    assert known.confirmation is None
+
+
+def test_values_that_are_not_one_for_each_objective_are_said():
+    study = optuna.create_study(directions=["minimize", "maximize"])
+    space = {"x": FloatDistribution(0.0, 1.0)}
+    for values in ([1.0, None], [1.0], "1, 2"):
+        add(study, {"x": 0.5}, space, attrs={VALUES: values})
+    (said,) = explain(study).unmodelled
+    assert said == (
+        "Trial 1: stoic:values is not used: it must be a list of 2 numbers, one for each "
+        "objective, got [1.0]. The same holds for trial 2."
+    )
+
+
+def test_what_was_run_outside_of_a_range_is_in_the_report():
+    study = optuna.create_study()
+    for heat in (20.0, 40.0, 60.0):
+        add(study, {"heat": heat}, {"heat": SPACE["heat"]}, heat, {EXECUTED: {"heat": 612.0}})
+    known = explain(study)
+    assert "3 of 3 trials say what was run, and count there, but for parts of 3" in str(known)
+    (said,) = known.unmodelled
+    assert said.startswith("Trial 0: heat was 612, outside of its range")
+    assert said.endswith("The same holds for trials 1, 2.")

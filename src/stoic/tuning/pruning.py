@@ -10,7 +10,8 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.trial import Trial, TrialState
 
-from stoic.integrations.optuna import CONFIRM, StoicPruner
+from stoic.integrations.optuna import StoicPruner
+from stoic.integrations.optuna.confirming import confirms
 from stoic.integrations.optuna.internals import trial_id
 from stoic.refusal import RefusalError
 from stoic.tuning.storage import patiently
@@ -47,7 +48,7 @@ def intermediate_values(trial: Trial) -> Callable[[float], bool]:
 
     It returns True if the trial is to be pruned; a confirming measurement never is.
     """
-    step, confirms = 0, bool(trial.user_attrs.get(CONFIRM, False))
+    step, confirmation = 0, confirms(trial)
 
     def report(value: float) -> bool:
         nonlocal step
@@ -56,7 +57,7 @@ def intermediate_values(trial: Trial) -> Callable[[float], bool]:
         def store() -> bool:
             with contextlib.suppress(UpdateFinishedTrialError):  # somebody else ended it
                 trial.report(value, step)
-                return not confirms and trial.should_prune()
+                return not confirmation and trial.should_prune()
             return False
 
         return patiently(store, f"Could not store an intermediate value of trial {trial.number}")

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, failure_kind
-from stoic.integrations.optuna.confirming import CONFIRM, confirmations, next_confirmation
+from stoic.integrations.optuna.confirming import confirmations, next_confirmation
 from stoic.integrations.optuna.coordinates import Branches
 from stoic.integrations.optuna.internals import (
     begin_trial,
@@ -28,7 +28,7 @@ from stoic.integrations.optuna.internals import (
     unfix,
 )
 from stoic.integrations.optuna.objectives import VALUES
-from stoic.integrations.optuna.unmodelled import branches_of
+from stoic.integrations.optuna.unmodelled import CONFIRM, branches_of
 from stoic.printable import printable
 from stoic.tuning.mark import kill_marked, seal, visible
 from stoic.tuning.program import Result

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from stoic.integrations.optuna.certified import Certified, Curve
 from stoic.integrations.optuna.confirmed import Confirmation
-from stoic.integrations.optuna.confirming import CONFIRM, confirm
+from stoic.integrations.optuna.confirming import confirm
 from stoic.integrations.optuna.diagnostics import Row
 from stoic.integrations.optuna.executed import EXECUTED
 from stoic.integrations.optuna.explaining import explain
@@ -22,7 +22,7 @@ from stoic.integrations.optuna.possible import POSSIBLE, PossibleValues
 from stoic.integrations.optuna.pruner import StoicPruner
 from stoic.integrations.optuna.sampler import StoicSampler
 from stoic.integrations.optuna.synced_learner import failure_kind
-from stoic.integrations.optuna.unmodelled import FAILED
+from stoic.integrations.optuna.unmodelled import CONFIRM, FAILED
 from stoic.integrations.recipe import RECIPE, Recipe
 from stoic.recipes import robust
 

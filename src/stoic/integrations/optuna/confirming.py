@@ -37,7 +37,7 @@ from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
-from stoic.integrations.optuna.unmodelled import modelled_space, violates
+from stoic.integrations.optuna.unmodelled import CONFIRM, modelled_space, violates
 from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
@@ -45,8 +45,6 @@ from stoic.posteriors.mixture import MixturePosterior
 from stoic.refusal import RefusalError
 
 log = logging.getLogger(__name__)
-
-CONFIRM = "stoic:confirm"  # user attribute: True for a confirming measurement
 
 _LIKELY = 0.01  # probability to be the best from which on a candidate is listed
 _SURE = 0.95  # probability to be the best with which the question is settled
@@ -56,9 +54,9 @@ _BROKEN = 3  # settings that fail one after the other
 _SMALL = 0.02
 
 
-def confirms(trial: FrozenTrial) -> bool:
+def confirms(trial: FrozenTrial | Trial) -> bool:
     """Return True for a confirming measurement."""
-    return bool(trial.user_attrs.get(CONFIRM, False))
+    return trial.user_attrs.get(CONFIRM) is True
 
 
 def confirmations(trials: Sequence[FrozenTrial]) -> int:

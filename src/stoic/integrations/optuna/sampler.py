@@ -19,7 +19,6 @@ from stoic.integrations.optuna.confirming import make_confirming
 from stoic.integrations.optuna.coordinates import Coordinate
 from stoic.integrations.optuna.earlier import ABSENT, EarlierStudy
 from stoic.integrations.optuna.encoding import searched
-from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import (
     fixed_by,
     fixed_params,
@@ -456,11 +455,7 @@ class StoicSampler(BaseSampler):
         # Optuna calls this before it stores the state: a finished trial takes no attributes
         if self._constraints is not None:
             record_constraints(study, trial, state, self._constraints)
-        run = executed(trial)
-        for reason in (
-            *(run.refused if run is not None else ()),
-            *unusable(trial, len(study.directions)),
-        ):
+        for reason in unusable(trial, len(study.directions)):
             log.warning("Trial %d: %s.", trial.number, printable(reason))
         known, done = self._possible, state == TrialState.COMPLETE
         if known is not None and done and values and known.excludes(values[0]):

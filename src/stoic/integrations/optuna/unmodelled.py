@@ -16,12 +16,14 @@ from stoic.data import FAILURES
 from stoic.integrations.optuna.choices import ChoiceNumbers
 from stoic.integrations.optuna.coordinates import Branches, Numbers
 from stoic.integrations.optuna.encoding import as_written, spanning
+from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.internals import constraints, possible, same_range
-from stoic.integrations.optuna.objectives import NOISE, noises_of, states_bound
+from stoic.integrations.optuna.objectives import NOISE, VALUES, noises_of, states_bound
 from stoic.integrations.optuna.partial import bound_trouble, noise_variance
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
 
+CONFIRM = "stoic:confirm"  # user attribute: True for a confirming measurement
 FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
 
 # Of all changes between one trial and the next, those between trials of one branch: one in five.
@@ -329,21 +331,23 @@ def _not_as_given(
 
 
 def all_unusable(trials: Sequence[FrozenTrial], objectives: int = 1) -> tuple[str, ...]:
-    """Describe attributes of trials that are of no use, a sentence with the first reason."""
+    """Describe attributes of trials that are of no use, with the first reason for each."""
     found: dict[str, tuple[str, list[int]]] = {}
     for trial in trials:
         for reason in unusable(trial, objectives):
             _, numbers = found.setdefault(reason.partition(" ")[0], (reason, []))
             numbers.append(trial.number)
     return tuple(
-        f"Trial {first}: {reason}." + f" Nor is that of trials {_listed(others)}." * bool(others)
+        f"Trial {first}: {reason}."
+        + f" The same holds for trial{'s' * (len(others) > 1)} {_listed(others)}." * bool(others)
         for reason, (first, *others) in found.values()
     )
 
 
 def unusable(trial: FrozenTrial, objectives: int = 1) -> list[str]:
     """Name the attributes of a trial that are of no use, since something else is in them."""
-    reasons = []
+    run = executed(trial)
+    reasons = [] if run is None else list(run.refused)
     # By the number of objectives: a trial that is about to end has no values yet
     several = objectives > 1
     used = noises_of(trial, objectives) if several else noise_variance(trial)
@@ -354,6 +358,13 @@ def unusable(trial: FrozenTrial, objectives: int = 1) -> list[str]:
     if FAILED in trial.user_attrs and trial.user_attrs[FAILED] not in FAILURES:
         kind, kinds = trial.user_attrs[FAILED], ", ".join(FAILURES)
         reasons.append(f"{FAILED} is not used: it must be one of {kinds}, got {kind!r}")
+    if not isinstance(confirms := trial.user_attrs.get(CONFIRM), bool | None):
+        reasons.append(f"{CONFIRM} is not used: it must be True or False, got {confirms!r}")
+    values = trial.user_attrs.get(VALUES)
+    as_needed = isinstance(values, list) and len(values) == objectives
+    if several and not (values is None or as_needed):
+        needed = f"a list of {objectives} numbers, one for each objective"
+        reasons.append(f"{VALUES} is not used: it must be {needed}, got {values!r}")
     if (trouble := bound_trouble(trial)) is not None:
         reasons.append(trouble)
     return reasons
