@@ -143,6 +143,7 @@ def campaign(draw):
     return GaussianProcess(prior, defence), Observations(x, as_results(y), told), places
 
 
+@pytest.mark.filterwarnings("ignore:None of the")
 @given(campaign())
 def test_it_agrees_with_our_posterior(drawn):
     model, rows, places = drawn
@@ -161,7 +162,8 @@ def test_it_agrees_with_our_posterior(drawn):
 def test_where_nothing_is_believed_there_is_the_prior():
     rows = Observations(np.array([[0.3], [0.6]]), np.array([1e6, np.nan]), np.full(2, np.nan))
     model = GaussianProcess(Prior(kernels.Linear(), 0.01, 0.7), Plateau(1.0, 1.0))
-    made = RobustConjugateGP(tensor(rows.x), column(rows.observed), model=model)
+    with pytest.warns(InputDataWarning, match="None of the 2 results counts"):
+        made = RobustConjugateGP(tensor(rows.x), column(rows.observed), model=model)
     agree(made, model(Box([0.0], [1.0]), rows), np.array([[-0.4], [0.3], [2.0]]))
     assert not made.trust.any()
 
@@ -438,7 +440,8 @@ def test_a_logarithm_makes_what_is_negative_a_lie():
     np.testing.assert_allclose(median.log().squeeze(), sine(places), atol=0.3)
     nothing = torch.full((3, 1), torch.nan, dtype=D64)
     for transform in (Standardize(m=1), Log()):
-        made = RobustConjugateGP(tensor(x[:3]), nothing, outcome_transform=transform)
+        with pytest.warns(InputDataWarning, match="None of the 3 results counts"):
+            made = RobustConjugateGP(tensor(x[:3]), nothing, outcome_transform=transform)
         assert torch.isfinite(made.posterior(tensor(places)).variance).all()
 
 
@@ -456,7 +459,8 @@ def test_one_believed_result_without_a_logarithm_does_not_spoil_the_others(odd):
     rest = RobustConjugateGP(tensor(x[without]), column(y[without]), outcome_transform=logarithm)
     at = tensor(table(5, seed=1)[0])
     torch.testing.assert_close(made.posterior(at).mean, rest.posterior(at).mean, rtol=0.02, atol=0)
-    nothing = RobustConjugateGP(tensor(x), -column(y.clip(0.01)), outcome_transform=Log())
+    with pytest.warns(InputDataWarning, match="None of the 30 results counts"):
+        nothing = RobustConjugateGP(tensor(x), -column(y.clip(0.01)), outcome_transform=Log())
     assert torch.isfinite(nothing.posterior(at).mean).all()
 
 

@@ -230,6 +230,12 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 stacklevel=3,  # at the constructor's caller
             )
         if not kept.any():  # GPyTorch needs a row: one of negligible weight
+            warnings.warn(
+                f"None of the {len(kept)} results counts, since each is nan, infinite or an "
+                "outlier: the model is the prior, and best_f its mean.",
+                InputDataWarning,
+                stacklevel=3,
+            )
             kept[0] = True
             nothing = 1e16 * (prior.noise + max_variance)
             values, noise = np.full(len(kept), prior.mean), np.full(len(kept), nothing)

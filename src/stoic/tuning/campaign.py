@@ -313,7 +313,8 @@ def ask_for(
     trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
     choose(trial, space, branches)
     if changed and given != known:
-        record_space(study, given)
+        # Read again: another one may have been added meanwhile
+        record_space(study, (known_space(study) or {}) | changed)
     return trial
 
 
