@@ -504,7 +504,8 @@ def test_the_incumbent_is_no_lie():
     assert fantasies.best_f.shape == (4,)
     assert fantasies.incumbent.shape == (4, 2)
     unbelieving = GaussianProcess(Prior(kernels.RBF(0.4), 0.01), Plateau(0.0, 1e-9))
-    nobody = RobustConjugateGP(tensor(x), column(y), model=unbelieving)
+    with pytest.warns(InputDataWarning, match="results counts"):
+        nobody = RobustConjugateGP(tensor(x), column(y), model=unbelieving)
     assert float(nobody.best_f) == 0.0  # the prior mean
 
 
