@@ -20,7 +20,7 @@ from stoic.data import (
     as_results,
     numbers,
 )
-from stoic.domains import PLACE, Domain
+from stoic.domains import PLACE, SAME, Domain
 from stoic.pending import Pending
 
 _ROOM = 64  # rows of memory at the start; doubled when it is full
@@ -92,6 +92,7 @@ class History:
         self._failed: list[tuple[Array, FailureKind, int]] = []
         self._observations: Observations | None = None  # caches, valid until the next ``add``
         self._failures: Failures | None = None
+        self._moved: list[Array] = []
 
     def __len__(self) -> int:
         return self._n
@@ -119,6 +120,11 @@ class History:
             failures = Failures(points, tuple(kind for _, kind, _ in self._failed))
             self._failures = failures
         return failures
+
+    @property
+    def moved(self) -> Array:
+        """Inputs that were chosen where another one was executed, shape (k, d)."""
+        return np.array(self._moved).reshape(-1, self.domain.dim)
 
     def pending_points(self) -> Array:
         """Points of the pending choices, oldest first, shape (k, d)."""
@@ -199,12 +205,25 @@ class History:
         self.revisions += 1
 
     def answer(self, evaluations: Evaluations) -> list[Choice | None]:
-        """Remove the choices that evaluations answer from the pending ones, and return them."""
-        given = evaluations.choices
-        return [
-            self.pending.answer(point, None if given is None else given[row])
-            for row, point in enumerate(evaluations.x)
-        ]
+        """Remove the choices that evaluations answer from the pending ones, and return them.
+
+        What was chosen and not executed is recorded, also of a choice that is not pending.
+        """
+        given, found = evaluations.choices, []
+        for row, point in enumerate(evaluations.x):
+            said = None if given is None else given[row]
+            answered = self.pending.answer(point, said)
+            if (chosen := said or answered) is not None and self._apart(chosen, evaluations, row):
+                self._moved.append(chosen.x)
+            found.append(answered)
+        return found
+
+    def _apart(self, choice: Choice, evaluations: Evaluations, row: int) -> bool:
+        """Return True if not the choice was executed, up to rounding."""
+        if evaluations.arms is not None and choice.arm is not None:
+            return bool(choice.arm != evaluations.arms[row])
+        steps = np.abs(evaluations.x[row] - choice.x)
+        return bool((steps > SAME * self.domain.widths).any())
 
     def _recurs(self, point: Array) -> bool:
         """Return True if so many transient failures at its place have had no result since."""

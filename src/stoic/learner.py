@@ -224,7 +224,7 @@ class Learner(ShownInNotebooks, Optimizer):
         self.history.add(evaluations)
         if outputs:
             self.surrogate.outputs.tell(evaluations.x, outputs)
-        if self.history.pending:
+        if self.history.pending or choice is not None:
             self.history.answer(evaluations)
 
     def revise(

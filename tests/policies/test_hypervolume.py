@@ -218,6 +218,27 @@ def test_before_a_result_there_is_nothing_to_average():
     assert learner.ask().x.shape == (2,)
 
 
+def test_a_repeat_that_is_executed_elsewhere_is_not_asked_for_ever():
+    rng = np.random.default_rng(1)
+    box = Box([0.0, 0.0], [1.0, 1.0])
+    agent = MultiLearner(box, 2, seed=0)
+
+    def front(x):
+        return np.array([-((x - 0.3) ** 2).sum(), -((x - 0.7) ** 2).sum()])
+
+    x = box.sample(30, rng)
+    y = np.array([front(point) for point in x])
+    y[7, 0] += 20.0
+    agent.tell(x, y)
+    asked = 0
+    for _ in range(10):
+        choice = agent.ask()
+        asked += (choice.x == x[7]).all()
+        executed = np.clip(choice.x + rng.uniform(-0.05, 0.05, 2), 0.0, 1.0)
+        agent.tell(executed, front(executed), choice=choice)
+    assert 1 <= asked <= 3
+
+
 def test_a_front_has_no_input_that_violates_a_constraint():
     learner = MultiLearner(Box([0.0, 0.0], [1.0, 1.0]), 2, seed=0)
     for x in Box([0.0, 0.0], [1.0, 1.0]).spread(16, np.random.default_rng(0)):

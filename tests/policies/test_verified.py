@@ -95,6 +95,27 @@ def test_a_rejected_result_that_would_be_the_best_is_measured_again_and_given_up
     assert 1 <= looks <= 4
 
 
+@pytest.mark.parametrize("said", [True, False])
+def test_a_repeat_that_is_executed_elsewhere_is_not_asked_for_ever(said):
+    """It answers nothing there: three times, and the search goes on."""
+    rng = np.random.default_rng(0)
+    agent = learner(defence=Plateau(half_width=25.0, shape=0.1, centre=-4.0))
+    x = BOX.sample(30, rng)
+    y = np.array([bowl(point) for point in x])
+    y[7] = 1e6
+    agent.tell(x, y)
+    asked = 0
+    for _ in range(12):
+        choice = agent.ask()
+        asked += (choice.x == x[7]).all()
+        executed = np.clip(choice.x + rng.uniform(-0.1, 0.1, 2), BOX.lower, BOX.upper)
+        agent.tell(executed, bowl(executed), choice=choice if said else None)
+    assert asked == 3
+    assert len(agent.history.moved) == 12
+    agent.tell(agent.ask().x, 0.0)
+    assert len(agent.history.moved) == 12
+
+
 def test_two_contradictions_end_what_nothing_else_is_worth_more_than():
     domain = Finite(np.linspace(0.0, 1.0, 21)[:, None])
     y = -((domain.points[:, 0] - 0.3) ** 2)

@@ -6,10 +6,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from stoic.data import Array, Booleans, Integers, Observations
-from stoic.domains import Domain
-
-_SAME = 1e-6  # of the domain's widths, in every coordinate: one input, up to rounding
-
+from stoic.domains import SAME, Domain
 
 Pairs = tuple[Integers, Integers]
 
@@ -23,7 +20,7 @@ def pairs_at_one_input(
     """
     u = observations.x / domain.widths
     rows = np.arange(len(u)) if rows is None else rows
-    together = cdist(u[rows], u, "chebyshev") <= _SAME
+    together = cdist(u[rows], u, "chebyshev") <= SAME
     together[np.arange(len(rows)), rows] = False
     if observations.censored is not None:
         together &= observations.measured[rows][:, None] & observations.measured

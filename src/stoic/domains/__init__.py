@@ -5,13 +5,14 @@ rows, ``Box`` ascends analytic gradients from many starts at once. Points are in
 units.
 """
 
-from stoic.domains.base import PLACE, TOLERANCE, Acquisition, Domain, Peak, Random, as_points
+from stoic.domains.base import PLACE, SAME, TOLERANCE, Acquisition, Domain, Peak, Random, as_points
 from stoic.domains.box import Box, Lattice
 from stoic.domains.finite import Among, Finite
 from stoic.domains.tree import Tree
 
 __all__ = [
     "PLACE",
+    "SAME",
     "TOLERANCE",
     "Acquisition",
     "Among",

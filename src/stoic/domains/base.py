@@ -17,7 +17,10 @@ Random = np.random.Generator
 
 TOLERANCE = 1e-10  # of a height, where an ascent ends
 
-PLACE = 0.01  # of the domain's widths, in every coordinate: inputs that count as the same place
+# Of the domain's widths, in every coordinate: inputs that count as the same place, and as the same
+# but for rounding
+PLACE = 0.01
+SAME = 1e-6
 
 _WIDTHS = 1e-100, 1e100  # of a coordinate
 

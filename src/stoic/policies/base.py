@@ -11,14 +11,13 @@ import numpy as np
 
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Booleans, Choice, Failures, Observations
-from stoic.domains import TOLERANCE, Acquisition, Among, Domain, Finite, Peak, Random
+from stoic.domains import SAME, TOLERANCE, Acquisition, Among, Domain, Finite, Peak, Random
 from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.surrogate import Surrogate
 
 Notes = Mapping[str, object]
 
-SAME = 1e-6  # of the domain's widths: one input, up to rounding
 _SURE = 0.8  # a probability of a result that counts as certain
 # Of the logarithm of a gain, where an ascent ends. Of 841 searches in studies 2 % end more than
 # 0.01 below the maximum, as many as with 1e-10, and nine in ten within 2e-7; where 150 results
@@ -258,6 +257,22 @@ def apart(points: Array, x: Array, widths: Array) -> Array:
     """Chebyshev distances of points (k, d) from ``x`` (d,), in widths, shape (k,)."""
     distances: Array = (np.abs(points - x) / widths).max(axis=1, initial=0.0)
     return distances
+
+
+def unanswered(view: View, x: Array, retries: int) -> bool:
+    """Return True if ``x`` (d,) was queried often enough without a result there.
+
+    It failed, or another input was executed. It is queried again ``retries`` times, and once more
+    for each result there.
+    """
+    observations, widths = view.observations, view.domain.widths
+    finite = np.isfinite(observations.observed)
+    lost = [observations.x[~finite], view.failures.x, view.surrogate.history.moved]
+
+    def here(points: Array) -> int:
+        return int(np.count_nonzero(apart(points, x, widths) <= SAME))
+
+    return here(np.concatenate(lost)) > retries + here(observations.x[finite])
 
 
 def choice_of(peak: Peak, **notes: object) -> Choice:

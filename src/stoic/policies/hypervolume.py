@@ -12,9 +12,9 @@ from scipy.special import expit, logsumexp
 
 from stoic.data import DISTRUSTED, Array, Booleans, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
-from stoic.domains import PLACE, Peak
+from stoic.domains import PLACE, SAME, Peak
 from stoic.pareto import boxes_beyond, hypervolume, non_dominated
-from stoic.policies.base import SAME, View, apart, choice_of, choices_at
+from stoic.policies.base import View, apart, choice_of, choices_at, unanswered
 from stoic.policies.improvement import LogExpectedImprovement
 from stoic.policies.risk import Chance, Risk, peak_at
 from stoic.policies.ucb import given_up
@@ -176,7 +176,7 @@ class HypervolumeImprovement:
         verified, worth = None, 0.0
         # A bounded model has a window of the rows of ``trust``: no verification then
         if all(len(each.observations) == len(x) for each in views):
-            verified, worth = self._verification(views, trust.T, trusted)
+            verified, worth = self._verification(view, views, trust.T, trusted)
         posteriors = []
         for each in views:
             band = each.hallucinated()
@@ -214,9 +214,12 @@ class HypervolumeImprovement:
         return choices
 
     def _verification(
-        self, views: Sequence[View], trust: Array, trusted: Integers
+        self, complete: View, views: Sequence[View], trust: Array, trusted: Integers
     ) -> tuple[Array | None, float]:
-        """Return the input (d,) that is most worth a repeat, and its worth; ``None`` if none is."""
+        """Return the input (d,) that is most worth a repeat, and its worth; ``None`` if none is.
+
+        ``complete`` is the view of what has a result of every output.
+        """
         if len(trusted) < 3:  # of two that contradict each other either may be wrong
             return None, 0.0
         x, widths = views[0].observations.x, views[0].domain.widths
@@ -247,10 +250,12 @@ class HypervolumeImprovement:
                 higher[k] = min(float(view.observations.observed[row]) / scales[k], most)
                 gain = hypervolume(np.vstack([front, higher]), reference) - volume
                 add(int(row), float(right[row]) * gain)
-        inside = views[0].among.contains(x)
+        inside = complete.among.contains(x)
         for row in sorted(found, key=lambda row: -found[row]):
-            waits = (apart(views[0].pending, x[row], widths) <= PLACE).any()
-            if inside[row] and not waits and 0.0 < found[row] < math.inf:
+            waits = (apart(complete.pending, x[row], widths) <= PLACE).any()
+            if not inside[row] or waits or not 0.0 < found[row] < math.inf:
+                continue
+            if not unanswered(complete, x[row], self.retries):
                 return x[row], found[row]
         return None, 0.0
 

@@ -8,9 +8,9 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Observations
-from stoic.domains import Box, Peak
+from stoic.domains import SAME, Box, Peak
 from stoic.models.constraints import Constraints
-from stoic.policies.base import SAME, View, apart
+from stoic.policies.base import View, apart
 from stoic.policies.improvement import over_the_best
 from stoic.policies.risk import Risk, peak_at
 from stoic.posteriors.base import Posterior

@@ -11,9 +11,17 @@ from scipy.special import expit
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement, pairs_at_one_input
-from stoic.domains import PLACE, Domain, Peak
+from stoic.domains import PLACE, SAME, Domain, Peak
 from stoic.kernels import Matern52
-from stoic.policies.base import SAME, Notes, Policy, View, apart, choice_of, choices_at
+from stoic.policies.base import (
+    Notes,
+    Policy,
+    View,
+    apart,
+    choice_of,
+    choices_at,
+    unanswered,
+)
 from stoic.policies.improvement import LogExpectedImprovement, over_the_best
 from stoic.policies.judged import Judged
 from stoic.policies.risk import NOTHING, Chance, Risk, peak_at
@@ -98,8 +106,8 @@ class VerifiedImprovement(Policy):
         Share of inliers that a smooth model rejects: 1 % over six functions without noise.
     retries:
         Number of times that a place without a trusted result is queried again, see
-        :class:`~stoic.policies.ucb.UCB`. A repeat that has no result is asked for as often, and
-        once more for each result at its input.
+        :class:`~stoic.policies.ucb.UCB`. A repeat that has no result at its input, since it fails
+        or another one is executed, is asked for as often, and once more for each result there.
 
     Guarantee
     ---------
@@ -272,17 +280,13 @@ class VerifiedImprovement(Policy):
                 p = p * constraints(observations.x)
             worth += (p * np.minimum(gain, most))[rejected].tolist()
         inside = view.among.contains(observations.x[rows])
-        finite = np.isfinite(observations.observed)
-        lost = np.concatenate([observations.x[~finite], view.failures.x])
         order = sorted(range(len(rows)), key=lambda i: -worth[i])
         for i in order:
             here = observations.x[rows[i]]
             waits = (apart(view.pending, here, widths) <= PLACE).any()
             if not inside[i] or waits or not 0.0 < worth[i] < math.inf:
                 continue
-            # An input that gives no results is not repeated for ever
-            results = np.count_nonzero(apart(observations.x[finite], here, widths) <= SAME)
-            if np.count_nonzero(apart(lost, here, widths) <= SAME) <= self.retries + results:
+            if not unanswered(view, here, self.retries):
                 return here, worth[i]
         return None, 0.0
 

@@ -47,6 +47,7 @@ from stoic.models.constraints import SURE, Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.objectives import MultiLearner
 from stoic.pending import NothingLeftError, WaitingError
+from stoic.policies.base import choices_at
 from stoic.refusal import RefusalError
 
 _LEFT_OUT = 16  # results that a model which was fitted before may be without
@@ -305,6 +306,9 @@ class SyncedLearner:
 
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
         kind, choice = failure_kind(trial), self.asking.pop(trial.number, None)
+        if choice is None and EXECUTED in trial.user_attrs and not self.learner.plans:
+            if (chosen := self.queried(trial)) is not None:
+                (choice,) = choices_at(self.learner.domain, chosen[None])
         values = values_of(trial, len(self.signs))
         outputs = constraints(trial) if self.constrained else {}
         beyond = math.inf in outputs.values()  # a size that no model of it can use
