@@ -52,6 +52,32 @@ def test_rows_are_finished_trials(table):
     assert (third.state, third.params["x"]) == (TrialState.FAIL, 1.0)
 
 
+def test_what_was_exported_need_not_have_each_parameter(table):
+    """After a parameter was added; of the two that run nothing is known."""
+    exported = """\
+number,value,params_k,params_x,state
+0,1.5,,0.25,COMPLETE
+1,2.5,a,0.75,COMPLETE
+2,,b,0.5,RUNNING
+3,,b,0.5,RUNNING
+"""
+    read = table(exported)
+    assert [trial.params for trial in read.trials] == [{"x": 0.25}, {"x": 0.75, "k": "a"}]
+    assert read.trials[0].distributions == {"x": SPACE["x"]}
+    assert read.summary() == (
+        "added 2 trials: 2 complete; 2 rows left out, since the trial has not ended"
+    )
+    with pytest.raises(RefusalError, match="the cell of k is empty"):
+        table("x,k,value\n0.25,,1.5\n")
+
+
+def test_another_encoding_is_said(tmp_path):
+    path = tmp_path / "old.csv"
+    path.write_bytes("x,value,note\n0.5,1.5,gr\u00fcn\n".encode("latin-1"))
+    with pytest.raises(RefusalError, match="it is not in UTF-8"):
+        read_table(path, SPACE)
+
+
 def test_what_trials_prints_is_read_again(table):
     study = optuna.create_study()
     study.add_trial(optuna.create_trial(

@@ -48,10 +48,13 @@ class Table:
         In the order of the rows.
     unused:
         Names of columns that are neither a parameter nor anything that a trial has.
+    running:
+        Number of rows of trials that have not ended.
     """
 
     trials: tuple[FrozenTrial, ...]
     unused: tuple[str, ...]
+    running: int
 
     def add_to(self, study: optuna.Study) -> str:
         """Add the trials to a study; say how many of them it had already, empty if none."""
@@ -71,8 +74,11 @@ class Table:
         states = Counter(trial.state.name.lower() for trial in self.trials)
         said = ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
         unused = f"; columns not used: {', '.join(self.unused)}" if self.unused else ""
-        count = len(self.trials)
-        return f"added {count} trial{'s' * (count != 1)}: {said}{unused}"
+        count, left = len(self.trials), self.running
+        running = f"; {left} row{'s' * (left > 1)} left out, since the trial has not ended" * bool(
+            left
+        )
+        return f"added {count} trial{'s' * (count != 1)}: {said}{unused}{running}"
 
 
 def _result(trial: FrozenTrial) -> tuple[object, ...]:
@@ -90,7 +96,8 @@ def read_table(path: Path, space: Space) -> Table:
     ``standard_error`` of the value, ``censored``, true if the value is a bound, at least as bad as
     which it would be, ``executed_`` and the name of a parameter that was run with another value,
     and ``constraints_`` and a name for an output that satisfies it up to 0. Or what ``stoic trials
-    -f csv`` writes: of it, trials that have not ended are left out.
+    -f csv`` writes: of it, trials that have not ended are left out, and a trial need not have each
+    parameter.
 
     A refusal has the line. Without a search space it suggests one.
     """
@@ -101,7 +108,11 @@ def read_table(path: Path, space: Space) -> Table:
             columns = [name.strip() for name in reader.fieldnames or ()]
             reader.fieldnames = columns
             rows = [(reader.line_num, row) for row in reader if any(row.values())]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        raise RefusalError(
+            f"Cannot read {str(path)!r}: it is not in UTF-8. Save it as CSV UTF-8."
+        ) from error
+    except (OSError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise RefusalError(f"Cannot read {str(path)!r}: {reason}.") from error
     for name, count in Counter(columns).items():
@@ -136,15 +147,17 @@ def read_table(path: Path, space: Space) -> Table:
     }
     run = {_EXECUTED + name: name for name in space if _EXECUTED + name not in of.values()}
     used = {"value", *of.values(), *limits.values(), *run, *_BESIDE, *_ATTRIBUTES, *_DERIVED}
-    trials = []
+    trials, running = [], 0
     for line, row in rows:
         if row.get("state") in ("RUNNING", "WAITING"):
+            running += 1
             continue
         try:
             trials.append(_trial(row, of, limits, run, space))
         except RefusalError as refusal:
             raise RefusalError(f"{path}, line {line}: {refusal}") from refusal
-    return Table(tuple(trials), tuple(name for name in columns if name and name not in used))
+    unused = tuple(name for name in columns if name and name not in used)
+    return Table(tuple(trials), unused, running)
 
 
 def _trial(
@@ -164,6 +177,8 @@ def _trial(
     params: dict[str, Any] = {}
     for name, column in of.items():
         text = (row[column] or "").strip()
+        if not text and column.startswith(_PARAMETER) and "state" in row:
+            continue  # as it was stored
         if not text:
             raise RefusalError(f"the cell of {name} is empty.")
         params[name] = parse_as(space[name], text)
@@ -196,7 +211,7 @@ def _trial(
         state=TrialState.PRUNED if pruned else state,
         value=value,
         params=params,
-        distributions=dict(space),
+        distributions={name: space[name] for name in params},
         user_attrs=attributes,
         system_attrs=constraint_attrs(observed) if observed else None,
     )
