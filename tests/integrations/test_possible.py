@@ -37,7 +37,9 @@ def test_they_are_no_observations_and_are_kept(study):
     assert [row.number for row in known.rows] == [n for n in range(20) if n not in IMPOSSIBLE]
     assert known.observed_best.number not in IMPOSSIBLE
     assert study.trials[4].value == 1.7
-    assert not set(study.sampler._synced.observed) & IMPOSSIBLE.keys()
+    synced = study.sampler._synced
+    seen = dict(zip(synced.observed, synced.learner.observations.observed, strict=True))
+    assert all(math.isnan(seen[number]) for number in IMPOSSIBLE)
     assert abs(known.recommended.params["x"] - 0.3) < 0.05
 
 
@@ -45,7 +47,7 @@ def test_they_are_shown(study):
     summary = Summary.of(study)
     assert "impossible     3 outside of 0 to 1\n  trial 4: observed 1.7\n" in summary.text()
     assert summary.record()["impossible"] == {"4": 1.7, "9": -2.0, "14": "inf"}
-    assert dict.fromkeys(IMPOSSIBLE, "transient").items() <= Trust.of(study).failed.items()
+    assert dict.fromkeys(IMPOSSIBLE).items() <= Trust.of(study).failed.items()
 
 
 def test_any_study_can_be_explained_with_a_range():
@@ -64,6 +66,21 @@ def test_one_setting_that_never_gives_a_possible_value_is_not_observed():
     known = explain(study, possible=(0, 1))
     assert [row.value for row in known.rows] == [0.3, 0.4]
     assert len(known.impossible) == 4
+
+
+def test_a_region_without_possible_values_is_left():
+    """A gauge reads 9 wherever x is below 0.4; the best is at the border."""
+
+    def gauge(trial):
+        x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
+        return 9.0 if x < 0.4 else 1.0 - (x - 0.38) ** 2 - (y - 0.5) ** 2
+
+    study = optuna.create_study(
+        direction="maximize", sampler=StoicSampler(seed=0, possible=(-2, 2))
+    )
+    study.optimize(gauge, n_trials=30)
+    assert sum(trial.value == 9.0 for trial in study.trials[10:]) <= 5
+    assert explain(study).recommended.params["x"] < 0.45
 
 
 def test_it_is_said_once_a_trial(caplog):

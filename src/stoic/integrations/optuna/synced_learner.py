@@ -306,16 +306,16 @@ class SyncedLearner:
 
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
         kind, choice = failure_kind(trial), self.asking.pop(trial.number, None)
-        if choice is None and EXECUTED in trial.user_attrs and not self.learner.plans:
-            if (chosen := self.queried(trial)) is not None:
-                (choice,) = choices_at(self.learner.domain, chosen[None])
+        moved = EXECUTED in trial.user_attrs and not self.learner.plans
+        if choice is None and moved and (chosen := self.queried(trial)) is not None:
+            (choice,) = choices_at(self.learner.domain, chosen[None])
         values = values_of(trial, len(self.signs))
         outputs = constraints(trial) if self.constrained else {}
         beyond = math.inf in outputs.values()  # a size that no model of it can use
         if kind is None and (beyond if self.constrained else violates(trial)):
             kind = "infeasible"
         if values is not None and self.possible is not None and self.possible.excludes(values[0]):
-            values, kind = None, kind or "transient"  # the measurement failed, not the setting
+            values = np.array([np.nan])  # by chance, or wherever a sensor does not work
         partial = None
         if self.unfinished is not None and kind is None and ended_early(trial):
             partial = self.unfinished.begin(trial, len(self.observed))
