@@ -174,6 +174,17 @@ def test_what_was_run_at_the_best_is_recommended_as_it_was_asked():
     assert abs(known.recommended.params["heat"] - 37.0) <= 1.0
 
 
+def test_the_same_setting_that_was_run_otherwise_is_a_repeat():
+    study, rng = optuna.create_study(), np.random.default_rng(0)
+    for asked in (30.0, 36.0, 37.0, 37.0, 37.0, 41.0, 50.0):
+        run = asked + float(rng.uniform(-0.5, 0.5))
+        add(study, {"heat": asked}, {"heat": SPACE["heat"]}, (run - 37.0) ** 2,
+            {EXECUTED: {"heat": run}})  # fmt: skip
+    known = explain(study)
+    assert known.recommended.params["heat"] == 37.0
+    assert known.repeats == 3
+
+
 def test_attributes_of_no_use_are_said(caplog):
     study = optuna.create_study(sampler=StoicSampler(seed=0))
     useless = ((NOISE, -0.04), (NOISE, "0.3"), (FAILED, "broken"), (CONFIRM, "yes"))

@@ -360,6 +360,7 @@ def test_an_aim_is_recorded_with_the_study():
         ({"threshold": 0.4, "tolerance": {"heat": math.inf}}, "got inf"),
         ({"threshold": 0.4, "tolerance": {"heat": "2"}}, "got '2'"),
         ({"threshold": math.nan, "tolerance": HEAT}, "A threshold is a number or 'adaptive'"),
+        ({"threshold": "adaptive", "tolerance": HEAT}, "give an adaptive threshold a margin"),
         ({"threshold": 0.4, "margin": 0.1, "tolerance": HEAT}, "margin"),
         ({"threshold": 0.4, "tolerance": HEAT, "p": 0.5}, "power"),
         ({"threshold": 0.4, "tolerance": HEAT, "radius": 1.0}, "radius does not go with"),

@@ -138,7 +138,7 @@ def test_a_steep_slope_is_told_from_outliers():
     assert distrusted == [20, 21, 22, 23, 24]
     assert thoughts.steep == (20, 21, 22, 23)
     assert "distrusted     1\n  trial 24: " in str(thoughts)
-    assert "rather than outliers: trials 20, 21, 22, 23" in str(thoughts)
+    assert "rather than outliers at random: trials 20, 21, 22, 23" in str(thoughts)
 
 
 def test_outliers_at_random_places_are_on_no_slope():

@@ -47,6 +47,23 @@ def test_parameters_whose_step_changes_are_said_to_be_drawn_at_random(caplog):
     assert explain(study).unmodelled == unmodelled(study.trials) == (said[-1],)
 
 
+def test_a_recommended_value_that_trials_cannot_have_any_more_is_said():
+    narrow = {"x": FloatDistribution(0.0, 0.5)}
+    study = optuna.create_study()
+    for x in np.linspace(0.0, 1.0, 12):
+        add(study, {"x": x}, X, (x - 0.8) ** 2)
+    assert explain(study).unmodelled == ()
+    for x in (0.3, 0.5):
+        add(study, {"x": x}, narrow, (x - 0.8) ** 2)
+    (said,) = explain(study).unmodelled
+    assert said.startswith("The recommended x, 0.81")
+    assert "outside of the range that the latest trials have, float(0, 0.5)" in said
+    # Where ranges go back and forth none is the latest
+    add(study, {"x": 0.9}, X, 0.01)
+    add(study, {"x": 0.4}, narrow, 0.16)
+    assert explain(study).unmodelled == ()
+
+
 def test_a_sentence_is_said_once_however_many_trials_it_lists(caplog):
     sampler = StoicSampler(seed=0, constraints_func=lambda trial: [-1.0] * (1 + trial.number % 2))
     study = optuna.create_study(sampler=sampler)

@@ -176,10 +176,9 @@ def test_the_summary_says_what_was_executed(study):
         )
     summary = Summary.of(study)
     lines = summary.text().splitlines()
-    at = lines.index(
-        "executed       2 of 33 trials say what was run, and count there, except as follows:"
-    )
-    assert lines[at + 1].startswith("  trial 32: heat was 612, outside of its range, 0 to 100")
+    said = "2 of 33 trials say what was run, and count there, but for parts of 1, see below"
+    assert f"executed       {said}" in lines
+    assert any(line.startswith("not modelled   Trial 32: heat was 612") for line in lines)
     rows = summary.record()["trials"]
     assert "executed" not in rows[0]
     assert rows[31]["executed"] == {"heat": 55.0, "rate": 1.0}

@@ -418,7 +418,10 @@ def _with_model(compared: _Compared) -> Explanation:
         x = compared.settings[int(np.argmin(np.abs(compared.settings - x).max(axis=1)))]
         chosen = compared.representative(x)
         here = (compared.settings == x).all(axis=1)
+        # What was run differs where the same was asked: another measurement of the same setting
+        here |= [trial.params == chosen.params for trial in compared.at]
         repeats = int((here & (compared.trusted >= DISTRUSTED)).sum())
+        aside["unmodelled"] += Parameters.of(reading.complete).outdated(chosen.params)
     mean, std = compared.at_best(x)
     optimum = synced.encoding.decode(recommendation.model_x) | reading.given
     optimum = reading.constants | optimum

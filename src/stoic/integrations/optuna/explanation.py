@@ -446,7 +446,8 @@ def doubt_lines(known: Explanation) -> list[str]:
     if known.steep:
         lines.append(
             f"steep slope    {len(known.steep)} more that count as little, worse than expected "
-            f"beside each other, rather than outliers: trials {some(list(known.steep))}"
+            "beside each other, rather than outliers at random: trials "
+            f"{some(list(known.steep))}"
         )
     if known.conditional:
         names = ", ".join(known.conditional)

@@ -137,6 +137,11 @@ class RobustObjective:
                     "A value that is good enough is missing: give a threshold, or 'adaptive' and a "
                     "margin."
                 )
+            if self.threshold == "adaptive" and self.margin is None:
+                raise RefusalError(
+                    "By how much worse than the best the value may be is missing: give an adaptive "
+                    "threshold a margin, as in margin=0.1 or --margin 0.1."
+                )
         # The constructors of policies check the numbers.
         try:
             self._policy(1.0, Distance(), False)

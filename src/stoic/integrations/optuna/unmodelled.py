@@ -134,6 +134,24 @@ class Parameters:
                 found[name] = latest
         return found
 
+    def outdated(self, params: Mapping[str, Any]) -> tuple[str, ...]:
+        """Describe values that the latest trials cannot have, a sentence for each.
+
+        Of ranges that were changed on the way: where trials go back and forth, none is the latest.
+        """
+        found = []
+        for name in sorted(self._several & params.keys()):
+            trials = sorted(self._all, key=lambda trial: trial.number)
+            ranges = [t.distributions[name] for t in trials if name in t.distributions]
+            latest = self._latest[name][1]
+            changed_once = len({as_written(d) for d in ranges}) == _switches(ranges) + 1
+            if changed_once and not possible(latest, params[name]):
+                found.append(
+                    f"The recommended {name}, {params[name]:g}, is outside of the range that the "
+                    f"latest trials have, {as_written(latest)}: none inside promises as much."
+                )
+        return tuple(found)
+
     def conditional(self, space: Iterable[str]) -> tuple[str, ...]:
         """Return the names in ``space`` that not all complete trials with parameters have."""
         return tuple(name for name in space if self._counts[name] < self._complete)
