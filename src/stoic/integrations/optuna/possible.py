@@ -1,4 +1,4 @@
-"""Range of the values that a study's objective can have: what is outside is no observation."""
+"""Range of the values that a study's objective can have: what is outside counts as nan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PossibleValues:
     """Range of possible values, ends included.
 
     A value outside of it is a failed measurement: whatever the parameters are, it cannot be right.
-    So it is no observation, its setting may be queried again, and it stays in the study.
+    So it counts as nan, by chance or wherever a sensor does not work, and it stays in the study.
     """
 
     low: float
