@@ -142,12 +142,3 @@ def test_beyond_the_exact_model_it_stays_from_fit_to_fit():
     for k in (257, 258, 284, 286):  # fitted at 257 and 283
         learner.tell(x[len(learner) : k], y[len(learner) : k])
         assert (learner.trust[best] >= 0.5).all()
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_both_ends_of_a_constraint_may_be_few_but_right(sign):
-    x, y = old_results(1)
-    learner = Learner(BOX, robust(), seed=0)
-    few = np.argsort(-hill(x))[:5]
-    learner.tell(x, np.zeros(60), constraints={"c": sign * (y - 0.3)})
-    assert (learner.constraint_trust()["c"][few] >= 0.5).all()

@@ -137,7 +137,7 @@ class ConstraintHistory:
 
     def __init__(self, domain: Domain, model: Model) -> None:
         self.domain = domain
-        self.model = replace(model, both_ends=True) if isinstance(model, LeaveOneOutGP) else model
+        self.model = replace(model, few_good=False) if isinstance(model, LeaveOneOutGP) else model
         self._results: dict[str, tuple[list[Array], list[float]]] = {}
         self._posteriors: dict[str, Posterior] = {}  # caches
         self._reported: dict[str, Posterior] = {}

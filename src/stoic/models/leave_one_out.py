@@ -111,9 +111,8 @@ class LeaveOneOutGP:
         Largest share of the finite results that an explanation may reject, if any other is left.
         Where many results are equal, as 0 at the border of a domain, a flat function explains them
         to any precision, and that all others are outliers is likely, however many they are.
-    both_ends:
-        True if the lowest results matter as the highest do, as those of a constraint: which of them
-        may be few but right, see :mod:`stoic.models.skew`.
+    few_good:
+        True if the highest results may be few but right, see :mod:`stoic.models.skew`.
 
     Guarantee
     ---------
@@ -166,7 +165,7 @@ class LeaveOneOutGP:
     extreme: float = math.inf
     bounds: Bounds | None = None
     most: float = 1.0
-    both_ends: bool = False
+    few_good: bool = True
 
     def __post_init__(self) -> None:
         for name, least in (("half_width", 0.0), ("shape", 0.0)):
@@ -309,7 +308,7 @@ class LeaveOneOutGP:
         """
         search = Search(self, domain, observations)
         best = self.climbed(search, previous if isinstance(previous, Hypothesis) else None)
-        another = with_few_good_results(search, best)
+        another = with_few_good_results(search, best) if self.few_good else None
         if another is None:
             return best
         found = [each for each in best.explanations if not search.same(another, each)]

@@ -47,8 +47,6 @@ def with_few_good_results(search: Search, settled: Hypothesis) -> Hypothesis | N
     rejected[search.replicates[0]] = False
     expected = posterior.predict(observations.x[trusted])[0]
     beyond = observations.observed > expected.max()
-    if rules.both_ends:
-        beyond |= observations.observed < expected.min()
     if np.sum(rejected & beyond) < _FEWEST:
         return None
     scale = AsinhScale(*median_and_mad_in_space(search.domain, observations))
