@@ -93,6 +93,7 @@ class History:
         self._observations: Observations | None = None  # caches, valid until the next ``add``
         self._failures: Failures | None = None
         self._moved: list[Array] = []
+        self._moved_points: Array | None = None
 
     def __len__(self) -> int:
         return self._n
@@ -123,8 +124,10 @@ class History:
 
     @property
     def moved(self) -> Array:
-        """Inputs that were chosen where another one was executed, shape (k, d)."""
-        return np.array(self._moved).reshape(-1, self.domain.dim)
+        """Inputs that were chosen where another one was executed, as far as known, shape (k, d)."""
+        if self._moved_points is None:
+            self._moved_points = np.array(self._moved).reshape(-1, self.domain.dim)
+        return self._moved_points
 
     def pending_points(self) -> Array:
         """Points of the pending choices, oldest first, shape (k, d)."""
@@ -152,6 +155,11 @@ class History:
         answered = [choice] if isinstance(choice, Choice) else choice
         if answered is not None and len(answered) != k:
             raise ValueError(f"Got {k} inputs but {len(answered)} choices: give one for each.")
+        for each in answered or ():
+            if each.x.shape != (self.domain.dim,):
+                raise ValueError(
+                    f"A choice of this domain has {self.domain.dim} coordinates, got {each.x!r}."
+                )
         if (y is None) == (failed is None):
             raise ValueError(
                 "Tell a result y, or why there is none: failed='transient', 'infeasible' or 'bad'."
@@ -215,6 +223,7 @@ class History:
             answered = self.pending.answer(point, said)
             if (chosen := said or answered) is not None and self._apart(chosen, evaluations, row):
                 self._moved.append(chosen.x)
+                self._moved_points = None
             found.append(answered)
         return found
 

@@ -210,7 +210,7 @@ def test_values_that_are_not_one_for_each_objective_are_said():
     (said,) = explain(study).unmodelled
     assert said == (
         "Trial 1: stoic:values is not used: it must be a list of 2 numbers, one for each "
-        "objective, got [1.0]. The same holds for trial 2."
+        "objective, got [1.0]. Likewise trial 2."
     )
 
 
@@ -220,6 +220,9 @@ def test_what_was_run_outside_of_a_range_is_in_the_report():
         add(study, {"heat": heat}, {"heat": SPACE["heat"]}, heat, {EXECUTED: {"heat": 612.0}})
     known = explain(study)
     assert "3 of 3 trials say what was run, and count there, but for parts of 3" in str(known)
-    (said,) = known.unmodelled
-    assert said.startswith("Trial 0: heat was 612, outside of its range")
-    assert said.endswith("The same holds for trials 1, 2.")
+    assert len(known.unmodelled) == 3
+    for number, said in enumerate(known.unmodelled):
+        assert said.startswith(f"Trial {number}: heat was 612, outside of its range")
+    for report in ({"heat": 10.0, "heet": 30.0}, "no dict"):
+        add(study, {"heat": 40.0}, {"heat": SPACE["heat"]}, 1.0, {EXECUTED: report})
+    assert explain(study).unmodelled[3] == "More that was run is not used as reported: trials 3, 4."

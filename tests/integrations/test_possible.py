@@ -1,4 +1,4 @@
-"""Values that cannot be: no observations, kept where they are."""
+"""Values that cannot be: they count as nan, and are kept where they are."""
 
 import math
 
@@ -86,7 +86,7 @@ def test_a_region_without_possible_values_is_left():
 def test_it_is_said_once_a_trial(caplog):
     study = optuna.create_study(sampler=StoicSampler(seed=0, possible=(0, 1)))
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1) + 2 * trial.number, n_trials=2)
-    said = [record.message for record in caplog.records if "no observation" in record.message]
+    said = [record.message for record in caplog.records if "counts as nan" in record.message]
     assert len(said) == 1
     assert said[0].startswith("Trial 1: 2.")
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from stoic.integrations.optuna import StoicSampler, explain
@@ -58,6 +58,22 @@ def test_a_recommended_value_that_trials_cannot_have_any_more_is_said():
     (said,) = explain(study).unmodelled
     assert said.startswith("The recommended x, 0.81")
     assert "outside of the range that the latest trials have, float(0, 0.5)" in said
+    # A range of another choice is no later one, and a choice that went is named elsewhere
+    other = optuna.create_study()
+    for kind, low in (("a", 0.0), ("b", 5.0)):
+        branch = {"k": CategoricalDistribution(["a", "b"]), "x": FloatDistribution(low, low + 1.0)}
+        for x in np.linspace(low, low + 1.0, 8):
+            add(other, {"k": kind, "x": x}, branch, (x - 0.3) ** 2)
+    assert explain(other).recommended.params["k"] == "a"
+    assert explain(other).unmodelled == ()
+    changed = optuna.create_study()
+    for choices in ("ab", "bc"):
+        for k in choices:
+            for x in (0.1, 0.3, 0.7):
+                kinds = {**X, "k": CategoricalDistribution(choices)}
+                add(changed, {"k": k, "x": x}, kinds, x + (k != "a"))
+    (said,) = explain(changed).unmodelled
+    assert "Not all trials have k" in said
     # Where ranges go back and forth none is the latest
     add(study, {"x": 0.9}, X, 0.01)
     add(study, {"x": 0.4}, narrow, 0.16)

@@ -10,6 +10,7 @@ from scipy import integrate, stats
 
 from stoic import recipes
 from stoic.confidence import Fixed
+from stoic.data import Choice
 from stoic.defences import Plateau, Trust
 from stoic.domains import Box, Finite
 from stoic.kernels import Matern52, Scaled
@@ -114,6 +115,9 @@ def test_a_repeat_that_is_executed_elsewhere_is_not_asked_for_ever(said):
     assert len(agent.history.moved) == 12
     agent.tell(agent.ask().x, 0.0)
     assert len(agent.history.moved) == 12
+    with pytest.raises(ValueError, match="A choice of this domain has 2 coordinates"):
+        agent.tell(x[0], 0.0, choice=Choice(np.zeros(3)))
+    assert len(agent) == 43
 
 
 def test_two_contradictions_end_what_nothing_else_is_worth_more_than():

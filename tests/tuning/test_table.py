@@ -67,6 +67,10 @@ number,value,params_k,params_x,state
     assert read.summary() == (
         "added 2 trials: 2 complete; 2 rows left out, since the trial has not ended"
     )
+    with pytest.raises(RefusalError, match="There is no parameter 'k'"):
+        table(exported.replace("state\n", "state,executed_k\n").replace("COMPLETE", "COMPLETE,a"))
+    with pytest.raises(RefusalError, match="the cell of k is empty"):
+        table(exported, SPACE | {"k": CategoricalDistribution(("", "a"))})
     with pytest.raises(RefusalError, match="the cell of k is empty"):
         table("x,k,value\n0.25,,1.5\n")
 

@@ -56,7 +56,7 @@ OPTIONS: Mapping[str, ParameterInfo] = {
         metavar="'KEY <= LIMIT'",
     ),
     "possible": option(
-        "The values that there can be, as in 0 1: what is outside is no observation.",
+        "The values that there can be, as in 0 1: what is outside counts as nan.",
         metavar="LOW HIGH",
     ),
     "fix": option(

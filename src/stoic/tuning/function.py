@@ -187,7 +187,7 @@ def tune(
     callback:
         Called with the study and each trial that has ended; ``study.stop()`` ends the campaign.
     possible:
-        Lowest and highest value that the objective can have: a value outside is no observation, and
+        Lowest and highest value that the objective can have: a value outside counts as nan, and
         stays in the study. Recorded with the study.
     warm_start:
         Earlier studies that inform this one, see

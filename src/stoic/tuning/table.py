@@ -20,7 +20,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
 from stoic.integrations.optuna.encoding import as_written, check_fixed
 from stoic.integrations.optuna.executed import check_executed
-from stoic.integrations.optuna.internals import constraint_attrs
+from stoic.integrations.optuna.internals import constraint_attrs, possible
 from stoic.integrations.reported import noise_of
 from stoic.refusal import RefusalError
 from stoic.tuning.failure import parse_kind
@@ -177,8 +177,9 @@ def _trial(
     params: dict[str, Any] = {}
     for name, column in of.items():
         text = (row[column] or "").strip()
-        if not text and column.startswith(_PARAMETER) and "state" in row:
-            continue  # as it was stored
+        stored = column.startswith(_PARAMETER) and "state" in row
+        if not text and stored and not possible(space[name], ""):
+            continue  # the trial lacks it
         if not text:
             raise RefusalError(f"the cell of {name} is empty.")
         params[name] = parse_as(space[name], text)
@@ -196,7 +197,8 @@ def _trial(
     attributes |= _exported(row)
     for column, name in run.items():
         if text := (row.get(column) or "").strip():
-            executed = {name: check_executed(name, parse_as(space[name], text), space)}
+            own = {each: space[each] for each in params}
+            executed = {name: check_executed(name, parse_as(space[name], text), own)}
             attributes[EXECUTED] = attributes.get(EXECUTED, {}) | executed
     if _is_true((row.get("censored") or "").strip()):
         if value is None:

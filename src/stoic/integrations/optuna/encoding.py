@@ -39,8 +39,8 @@ _MANY = 128
 _STEP = 64
 _OTHERS = 16  # at least, so that as many workers may each choose one
 
-# Settings with a parameter that was added, or without it: of fewer, all have one of two choices in
-# common by chance more often than one time in sixteen.
+# Settings before a parameter was added: of fewer, all have one of two choices in common by chance
+# more often than one time in sixteen.
 _FEW = 5
 
 _DIGITS = 20  # of an integer in a message
@@ -214,8 +214,8 @@ class Encoding:
     def learned(self, settings: Iterable[Mapping[str, Any]]) -> Encoding:
         """Learn from settings, in order, which parameters there are, by integers and choices.
 
-        A parameter that no setting lacks once one has it, of few on either side, was added on the
-        way: all have it now. What these few have in common may be chance.
+        A parameter that no setting lacks once one has it, and few do before, was added on the way:
+        all have it now. What these few have in common may be chance.
         """
         settings = list(filter(self._shows, settings))
         deciding = np.concatenate([
@@ -224,7 +224,7 @@ class Encoding:
         ])  # fmt: skip
         # Shape (n, d) each
         x, has = (np.array(list(map(of, settings))) for of in (self._known, self._has))
-        few = np.minimum(has.sum(axis=0), (~has).sum(axis=0)) < _FEW
+        few = (~has).sum(axis=0) < _FEW
         added = few & (np.logical_or.accumulate(has) == has).all(axis=0)
         tree = Tree.learned(x, has | added, deciding, self._known({}))
         return Encoding(self.space, tree, self.met, self.branches)
@@ -431,8 +431,8 @@ def as_written(distribution: BaseDistribution) -> str:
         return f"choice({', '.join(map(_quoted, distribution.choices))})"
     assert isinstance(distribution, Numbers)
     kind, d = ("int" if isinstance(distribution, IntDistribution) else "float"), distribution
-    step = f", step={_short(d.step)}" if d.step not in (None, 1) else ""
-    return f"{kind}({_short(d.low)}, {_short(d.high)}{', log' * d.log}{step})"
+    step = f", step={number_text(d.step)}" if d.step not in (None, 1) else ""
+    return f"{kind}({number_text(d.low)}, {number_text(d.high)}{', log' * d.log}{step})"
 
 
 def _quoted(choice: object) -> str:
@@ -443,7 +443,7 @@ def _quoted(choice: object) -> str:
     return f"'{text}'" if '"' in text else f'"{text}"'
 
 
-def _short(number: float | None) -> str:
+def number_text(number: float | None) -> str:
     """Write a number as people do; a storage may have integers that no float can hold."""
     if isinstance(number, int):
         text = str(number)

@@ -67,6 +67,12 @@ def executed(trial: FrozenTrial) -> Executed | None:
     return Executed(params, tuple(refused))
 
 
+def refused(trial: FrozenTrial) -> tuple[str, ...]:
+    """Return why parts of what a trial was run with are not used, or changed."""
+    run = executed(trial)
+    return () if run is None else run.refused
+
+
 def run_with(trial: FrozenTrial) -> dict[str, Any]:
     """Return the parameters that a trial was run with, as far as known: else the suggested ones."""
     run = executed(trial)

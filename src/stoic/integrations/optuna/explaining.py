@@ -84,7 +84,7 @@ def explain(
     trials:
         All trials of the study at the time in question; by default now.
     possible:
-        Lowest and highest possible value: a value outside is no observation. By default the range
+        Lowest and highest possible value: a value outside counts as nan. By default the range
         that is recorded with the study.
 
     Raises

@@ -19,6 +19,7 @@ from stoic.integrations.optuna.confirming import make_confirming
 from stoic.integrations.optuna.coordinates import Coordinate
 from stoic.integrations.optuna.earlier import ABSENT, EarlierStudy
 from stoic.integrations.optuna.encoding import searched
+from stoic.integrations.optuna.executed import refused
 from stoic.integrations.optuna.internals import (
     fixed_by,
     fixed_params,
@@ -140,8 +141,8 @@ class StoicSampler(BaseSampler):
         samplers of Optuna. From Optuna 5 on ``trial.set_constraint`` does the same.
     possible:
         Lowest and highest value that the objective can have, as in ``(0, 1)`` for an accuracy. A
-        value outside is no observation: the trial stays as it is, a log message says so, and its
-        setting may be queried again. Recorded with the study.
+        value outside counts as nan: the trial stays as it is, and a log message says so. Recorded
+        with the study.
     confirm:
         Measure the settings that may be the best again, up to so many times in the whole study, as
         :func:`~stoic.integrations.optuna.confirm` does; for a study whose search is over. While it
@@ -455,9 +456,9 @@ class StoicSampler(BaseSampler):
         # Optuna calls this before it stores the state: a finished trial takes no attributes
         if self._constraints is not None:
             record_constraints(study, trial, state, self._constraints)
-        for reason in unusable(trial, len(study.directions)):
+        for reason in (*refused(trial), *unusable(trial, len(study.directions))):
             log.warning("Trial %d: %s.", trial.number, printable(reason))
         known, done = self._possible, state == TrialState.COMPLETE
         if known is not None and done and values and known.excludes(values[0]):
             where = f"Trial {trial.number}: {values[0]:g} is outside of {known}"
-            log.warning("%s, the possible values, so it is no observation.", where)
+            log.warning("%s, the possible values, so it counts as nan.", where)

@@ -15,8 +15,8 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.data import FAILURES
 from stoic.integrations.optuna.choices import ChoiceNumbers
 from stoic.integrations.optuna.coordinates import Branches, Numbers
-from stoic.integrations.optuna.encoding import as_written, spanning
-from stoic.integrations.optuna.executed import executed
+from stoic.integrations.optuna.encoding import as_written, number_text, spanning
+from stoic.integrations.optuna.executed import refused
 from stoic.integrations.optuna.internals import constraints, possible, same_range
 from stoic.integrations.optuna.objectives import NOISE, VALUES, noises_of, states_bound
 from stoic.integrations.optuna.partial import bound_trouble, noise_variance
@@ -135,20 +135,26 @@ class Parameters:
         return found
 
     def outdated(self, params: Mapping[str, Any]) -> tuple[str, ...]:
-        """Describe values that the latest trials cannot have, a sentence for each.
+        """Describe numbers that the latest trials cannot have, a sentence for each.
 
-        Of ranges that were changed on the way: where trials go back and forth, none is the latest.
+        Of trials with the same choices, and of ranges that were changed on the way: where trials go
+        back and forth, none is the latest.
         """
-        found = []
-        for name in sorted(self._several & params.keys()):
-            trials = sorted(self._all, key=lambda trial: trial.number)
-            ranges = [t.distributions[name] for t in trials if name in t.distributions]
-            latest = self._latest[name][1]
-            changed_once = len({as_written(d) for d in ranges}) == _switches(ranges) + 1
-            if changed_once and not possible(latest, params[name]):
+        names, found = sorted(self._several & params.keys()), []
+        kinds = {n for n, (_, d) in self._latest.items() if isinstance(d, CategoricalDistribution)}
+        choices = {name: params[name] for name in kinds & params.keys()}
+        alike = [t for t in self._all if choices.items() <= {**choices, **t.params}.items()]
+        alike.sort(key=lambda trial: trial.number)
+        for name in names:
+            ranges = [t.distributions[name] for t in alike if name in t.distributions]
+            if not (ranges and isinstance(ranges[-1], Numbers)):
+                continue
+            changed_once = len(set(map(as_written, ranges))) == _switches(ranges) + 1
+            if changed_once and not possible(ranges[-1], params[name]):
                 found.append(
-                    f"The recommended {name}, {params[name]:g}, is outside of the range that the "
-                    f"latest trials have, {as_written(latest)}: none inside promises as much."
+                    f"The recommended {name}, {number_text(params[name])}, is outside of the "
+                    f"range that the latest trials have, {as_written(ranges[-1])}: none inside "
+                    "promises as much."
                 )
         return tuple(found)
 
@@ -349,23 +355,28 @@ def _not_as_given(
 
 
 def all_unusable(trials: Sequence[FrozenTrial], objectives: int = 1) -> tuple[str, ...]:
-    """Describe attributes of trials that are of no use, with the first reason for each."""
+    """Describe attributes of trials, and parts of what was run, that are of no use, the first."""
     found: dict[str, tuple[str, list[int]]] = {}
     for trial in trials:
         for reason in unusable(trial, objectives):
             _, numbers = found.setdefault(reason.partition(" ")[0], (reason, []))
             numbers.append(trial.number)
-    return tuple(
-        f"Trial {first}: {reason}."
-        + f" The same holds for trial{'s' * (len(others) > 1)} {_listed(others)}." * bool(others)
-        for reason, (first, *others) in found.values()
+    parts = [(trial.number, reason) for trial in trials for reason in refused(trial)]
+    more = sorted({number for number, _ in parts[_LISTED:]})
+    return (
+        *(
+            f"Trial {first}: {reason}."
+            + f" Likewise trial{'s' * (len(others) > 1)} {_listed(others)}." * bool(others)
+            for reason, (first, *others) in found.values()
+        ),
+        *(f"Trial {number}: {reason}." for number, reason in parts[:_LISTED]),
+        *[f"More that was run is not used as reported: trials {_listed(more)}."] * bool(more),
     )
 
 
 def unusable(trial: FrozenTrial, objectives: int = 1) -> list[str]:
     """Name the attributes of a trial that are of no use, since something else is in them."""
-    run = executed(trial)
-    reasons = [] if run is None else list(run.refused)
+    reasons = []
     # By the number of objectives: a trial that is about to end has no values yet
     several = objectives > 1
     used = noises_of(trial, objectives) if several else noise_variance(trial)
