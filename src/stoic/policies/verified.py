@@ -13,15 +13,7 @@ from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement, pairs_at_one_input
 from stoic.domains import PLACE, SAME, Domain, Peak
 from stoic.kernels import Matern52
-from stoic.policies.base import (
-    Notes,
-    Policy,
-    View,
-    apart,
-    choice_of,
-    choices_at,
-    unanswered,
-)
+from stoic.policies.base import Notes, Policy, View, apart, choice_of, choices_at, unanswered
 from stoic.policies.improvement import LogExpectedImprovement, over_the_best
 from stoic.policies.judged import Judged
 from stoic.policies.risk import NOTHING, Chance, Risk, peak_at

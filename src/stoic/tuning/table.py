@@ -75,9 +75,8 @@ class Table:
         said = ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
         unused = f"; columns not used: {', '.join(self.unused)}" if self.unused else ""
         count, left = len(self.trials), self.running
-        running = f"; {left} row{'s' * (left > 1)} left out, since the trial has not ended" * bool(
-            left
-        )
+        rows = f"{left} row{'s' * (left > 1)}"
+        running = f"; {rows} left out, since the trial has not ended" if left else ""
         return f"added {count} trial{'s' * (count != 1)}: {said}{unused}{running}"
 
 

@@ -128,6 +128,8 @@ class _Reading:
     ----------
     ranges, space:
         Ranges of the parameters that are modelled, and of those of them that are searched, by name.
+    parameters:
+        Those of the complete trials.
     complete, feasible:
         Trials with a value, and those of them that are possible and violate nothing.
     outside:
@@ -147,6 +149,7 @@ class _Reading:
         self.study, self.trials = study, trials
         self.aim, self.fixed, self.values = aim, fixed, values
         self.complete = [t for t in trials if has_value(t)]
+        self.parameters = Parameters.of(self.complete)
         self.ranges = modelled_space(trials, shared=aim is not None)
         if self.complete:
             check_fixed(fixed, self.ranges, "complete trials have in the same range")
@@ -161,7 +164,7 @@ class _Reading:
     def constants(self) -> dict[str, Any]:
         """Values of the parameters that have a single one, in all complete trials alike."""
         single = {name for name, d in self.ranges.items() if d.single()}
-        shared = single - set(Parameters.of(self.complete).conditional(single))
+        shared = single - set(self.parameters.conditional(single))
         params = next((t.params for t in self.complete if shared <= t.params.keys()), {})
         return {name: params[name] for name in self.ranges if name in shared & params.keys()}
 
@@ -182,7 +185,7 @@ class _Reading:
         return {
             "fixed": self.fixed,
             "infeasible": tuple(t.number for t in self.complete if violates(t)),
-            "conditional": Parameters.of(self.complete).conditional(self.space),
+            "conditional": self.parameters.conditional(self.space),
             "unmodelled": unmodelled(self.trials, self.ranges, constrained, declared, partial)
             + all_unusable(self.trials)
             + extreme(finite),
@@ -421,7 +424,7 @@ def _with_model(compared: _Compared) -> Explanation:
         # What was run differs where the same was asked: another measurement of the same setting
         here |= [trial.params == chosen.params for trial in compared.at]
         repeats = int((here & (compared.trusted >= DISTRUSTED)).sum())
-        aside["unmodelled"] += Parameters.of(reading.complete).outdated(chosen.params)
+        aside["unmodelled"] += reading.parameters.outdated(chosen.params)
     mean, std = compared.at_best(x)
     optimum = synced.encoding.decode(recommendation.model_x) | reading.given
     optimum = reading.constants | optimum

@@ -140,7 +140,9 @@ class Parameters:
         Of trials with the same choices, and of ranges that were changed on the way: where trials go
         back and forth, none is the latest.
         """
-        names, found = sorted(self._several & params.keys()), []
+        if not (names := sorted(self._several & params.keys())):
+            return ()
+        found = []
         kinds = {n for n, (_, d) in self._latest.items() if isinstance(d, CategoricalDistribution)}
         choices = {name: params[name] for name in kinds & params.keys()}
         alike = [t for t in self._all if choices.items() <= {**choices, **t.params}.items()]
