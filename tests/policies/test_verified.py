@@ -79,19 +79,24 @@ def test_an_incumbent_that_others_contradict_is_measured_again_once():
     assert agent.ask().arm != 16
 
 
-def test_a_rejected_result_that_would_be_the_best_is_measured_again_and_given_up():
-    rng = np.random.default_rng(2)
+def with_a_huge_result(rng):
+    """A learner of thirty results, of which the one at the returned input is wrong."""
     agent = learner(defence=Plateau(half_width=25.0, shape=0.1, centre=-4.0))
     x = BOX.sample(30, rng)
     y = np.array([bowl(point) for point in x])
     y[7] = 1e6
     agent.tell(x, y)
+    return agent, x[7]
+
+
+def test_a_rejected_result_that_would_be_the_best_is_measured_again_and_given_up():
+    agent, wrong = with_a_huge_result(np.random.default_rng(2))
     looks = 0
     for _ in range(12):
         choice = agent.ask()
         looks += bool(choice.notes)
         if choice.notes:
-            assert_array_equal(choice.x, x[7])
+            assert_array_equal(choice.x, wrong)
         agent.tell(choice.x, bowl(choice.x))
     assert 1 <= looks <= 4
 
@@ -100,15 +105,11 @@ def test_a_rejected_result_that_would_be_the_best_is_measured_again_and_given_up
 def test_a_repeat_that_is_executed_elsewhere_is_not_asked_for_ever(said):
     """It answers nothing there: three times, and the search goes on."""
     rng = np.random.default_rng(0)
-    agent = learner(defence=Plateau(half_width=25.0, shape=0.1, centre=-4.0))
-    x = BOX.sample(30, rng)
-    y = np.array([bowl(point) for point in x])
-    y[7] = 1e6
-    agent.tell(x, y)
+    agent, wrong = with_a_huge_result(rng)
     asked = 0
     for _ in range(12):
         choice = agent.ask()
-        asked += (choice.x == x[7]).all()
+        asked += (choice.x == wrong).all()
         executed = np.clip(choice.x + rng.uniform(-0.1, 0.1, 2), BOX.lower, BOX.upper)
         agent.tell(executed, bowl(executed), choice=choice if said else None)
     assert asked == 3
@@ -116,7 +117,7 @@ def test_a_repeat_that_is_executed_elsewhere_is_not_asked_for_ever(said):
     agent.tell(agent.ask().x, 0.0)
     assert len(agent.history.moved) == 12
     with pytest.raises(ValueError, match="A choice of this domain has 2 coordinates"):
-        agent.tell(x[0], 0.0, choice=Choice(np.zeros(3)))
+        agent.tell(wrong, 0.0, choice=Choice(np.zeros(3)))
     assert len(agent) == 43
 
 

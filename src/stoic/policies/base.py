@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Booleans, Choice, Failures, Observations
-from stoic.domains import SAME, TOLERANCE, Acquisition, Among, Domain, Finite, Peak, Random
+from stoic.domains import PLACE, SAME, TOLERANCE, Acquisition, Among, Domain, Finite, Peak, Random
 from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.surrogate import Surrogate
@@ -259,20 +260,27 @@ def apart(points: Array, x: Array, widths: Array) -> Array:
     return distances
 
 
-def unanswered(view: View, x: Array, retries: int) -> bool:
-    """Return True if ``x`` (d,) was queried often enough without a result there.
+def worth_a_repeat(
+    view: View, x: Array, worth: Sequence[float], retries: int
+) -> tuple[Array | None, float]:
+    """Return which of ``x`` (k, d) is most worth a repeat, and its worth; ``None`` if none is.
 
-    It failed, or another input was executed. It is queried again ``retries`` times, and once more
-    for each result there.
+    Only one that may be chosen and is not pending. One that gives no result there, since it fails
+    or another input is executed, is queried again ``retries`` times, and once more for each result.
     """
     observations, widths = view.observations, view.domain.widths
     finite = np.isfinite(observations.observed)
-    lost = [observations.x[~finite], view.failures.x, view.surrogate.history.moved]
-
-    def here(points: Array) -> int:
-        return int(np.count_nonzero(apart(points, x, widths) <= SAME))
-
-    return here(np.concatenate(lost)) > retries + here(observations.x[finite])
+    seen = observations.x[finite]
+    lost = np.concatenate([observations.x[~finite], view.failures.x, view.surrogate.history.moved])
+    inside = view.among.contains(x)
+    for i in sorted(range(len(x)), key=lambda i: -worth[i]):
+        waits = (apart(view.pending, x[i], widths) <= PLACE).any()
+        if not inside[i] or waits or not 0.0 < worth[i] < math.inf:
+            continue
+        results, without = (np.sum(apart(each, x[i], widths) <= SAME) for each in (seen, lost))
+        if without <= retries + results:
+            return x[i], worth[i]
+    return None, 0.0
 
 
 def choice_of(peak: Peak, **notes: object) -> Choice:

@@ -12,9 +12,9 @@ from scipy.special import expit, logsumexp
 
 from stoic.data import DISTRUSTED, Array, Booleans, Choice, Integers, Observations
 from stoic.defences.replicates import agreement
-from stoic.domains import PLACE, SAME, Peak
+from stoic.domains import SAME, Peak
 from stoic.pareto import boxes_beyond, hypervolume, non_dominated
-from stoic.policies.base import View, apart, choice_of, choices_at, unanswered
+from stoic.policies.base import View, apart, choice_of, choices_at, worth_a_repeat
 from stoic.policies.improvement import LogExpectedImprovement
 from stoic.policies.risk import Chance, Risk, peak_at
 from stoic.policies.ucb import given_up
@@ -222,7 +222,7 @@ class HypervolumeImprovement:
         """
         if len(trusted) < 3:  # of two that contradict each other either may be wrong
             return None, 0.0
-        x, widths = views[0].observations.x, views[0].domain.widths
+        x = complete.observations.x
         posteriors = [each.band().posterior for each in views]
         scales = _scales(posteriors)
         means = means_at(posteriors, x) / scales
@@ -250,14 +250,7 @@ class HypervolumeImprovement:
                 higher[k] = min(float(view.observations.observed[row]) / scales[k], most)
                 gain = hypervolume(np.vstack([front, higher]), reference) - volume
                 add(int(row), float(right[row]) * gain)
-        inside = complete.among.contains(x)
-        for row in sorted(found, key=lambda row: -found[row]):
-            waits = (apart(complete.pending, x[row], widths) <= PLACE).any()
-            if not inside[row] or waits or not 0.0 < found[row] < math.inf:
-                continue
-            if not unanswered(complete, x[row], self.retries):
-                return x[row], found[row]
-        return None, 0.0
+        return worth_a_repeat(complete, x[list(found)], list(found.values()), self.retries)
 
     def _right(self, view: View, posterior: Posterior, rejected: Booleans) -> Array:
         """Probability (n,) that a rejected result is right if it is clearly above the mean; else 0.

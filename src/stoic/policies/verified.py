@@ -13,7 +13,7 @@ from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement, pairs_at_one_input
 from stoic.domains import PLACE, SAME, Domain, Peak
 from stoic.kernels import Matern52
-from stoic.policies.base import Notes, Policy, View, apart, choice_of, choices_at, unanswered
+from stoic.policies.base import Notes, Policy, View, apart, choice_of, choices_at, worth_a_repeat
 from stoic.policies.improvement import LogExpectedImprovement, over_the_best
 from stoic.policies.judged import Judged
 from stoic.policies.risk import NOTHING, Chance, Risk, peak_at
@@ -271,16 +271,7 @@ class VerifiedImprovement(Policy):
             if (constraints := view.constraints()) is not None:
                 p = p * constraints(observations.x)
             worth += (p * np.minimum(gain, most))[rejected].tolist()
-        inside = view.among.contains(observations.x[rows])
-        order = sorted(range(len(rows)), key=lambda i: -worth[i])
-        for i in order:
-            here = observations.x[rows[i]]
-            waits = (apart(view.pending, here, widths) <= PLACE).any()
-            if not inside[i] or waits or not 0.0 < worth[i] < math.inf:
-                continue
-            if not unanswered(view, here, self.retries):
-                return here, worth[i]
-        return None, 0.0
+        return worth_a_repeat(view, observations.x[rows], worth, self.retries)
 
 
 def _wary(view: View, posterior: Posterior) -> Posterior:

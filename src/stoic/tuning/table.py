@@ -176,13 +176,13 @@ def _trial(
     params: dict[str, Any] = {}
     for name, column in of.items():
         text = (row[column] or "").strip()
-        stored = column.startswith(_PARAMETER) and "state" in row
-        if not text and stored and not possible(space[name], ""):
-            continue  # the trial lacks it
-        if not text:
+        if text:
+            params[name] = parse_as(space[name], text)
+        # In what was exported a trial may lack it, unless the text may be a choice
+        elif not (column.startswith(_PARAMETER) and "state" in row) or possible(space[name], ""):
             raise RefusalError(f"the cell of {name} is empty.")
-        params[name] = parse_as(space[name], text)
-    check_fixed(params, space, "the study has")
+    own = {name: space[name] for name in params}
+    check_fixed(params, own, "the study has")
     value = _known(row["value"], "value")
     attributes: dict[str, Any] = {}
     if kind := (row.get("failed") or "").strip():
@@ -196,7 +196,6 @@ def _trial(
     attributes |= _exported(row)
     for column, name in run.items():
         if text := (row.get(column) or "").strip():
-            own = {each: space[each] for each in params}
             executed = {name: check_executed(name, parse_as(space[name], text), own)}
             attributes[EXECUTED] = attributes.get(EXECUTED, {}) | executed
     if _is_true((row.get("censored") or "").strip()):
@@ -212,7 +211,7 @@ def _trial(
         state=TrialState.PRUNED if pruned else state,
         value=value,
         params=params,
-        distributions={name: space[name] for name in params},
+        distributions=own,
         user_attrs=attributes,
         system_attrs=constraint_attrs(observed) if observed else None,
     )

@@ -31,6 +31,7 @@ from stoic.experiments.figure import Cell, Claim, Figure, Table, every, tabulate
 from stoic.experiments.statistics import Interval, mean, mean_ratio, share
 from stoic.experiments.trials import Trials, grouped
 from stoic.integrations.optuna import CONFIRM, confirm, explain
+from stoic.integrations.optuna.confirming import confirms
 
 CONFIRMED, TOP, OBSERVED = ", confirmed", ", top 5 twice again", ", observed best"
 BINS = 10  # of the stated probability
@@ -112,7 +113,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
         trials = study.get_trials(deepcopy=False)
         value, tried = ground.truth(params), max(ground.truth(t.params) for t in trials)
         loss, missed = ((most - value) / ground.span for most in (ground.best, tried))
-        repeats = sum(bool(t.user_attrs.get(CONFIRM)) for t in trials)
+        repeats = sum(map(confirms, trials))
         unstated = Outcome(
             cell.panel, cell.method + way, cell.seed, loss, missed, value >= tried, math.nan,
             math.nan, None, None, repeats, None,
@@ -140,7 +141,7 @@ def run(settings: Settings, cell: Cell) -> list[Outcome]:
     repeats = [
         value_of(t)
         for t in confirmed.get_trials(deepcopy=False)
-        if t.params == params and t.user_attrs.get(CONFIRM)
+        if t.params == params and confirms(t)
     ]
     # sigma is known here, unlike in a study
     half = SDS_95 * world.scene.noise * ground.span / math.sqrt(max(len(repeats), 1))
@@ -177,7 +178,7 @@ def _best_of_top(study: Study) -> dict[str, Any]:
     means = {
         t.number: float(np.mean([value_of(o) for o in trials if o.params == t.params]))
         for t in trials
-        if t.user_attrs.get(CONFIRM)
+        if confirms(t)
     }
     return dict(trials[max(means, key=lambda number: means[number])].params)
 

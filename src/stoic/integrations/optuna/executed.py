@@ -55,16 +55,16 @@ def executed(trial: FrozenTrial) -> Executed | None:
     if not isinstance(report, dict):
         reason = f"{report!r} is no dict of parameters. It counts where it was suggested"
         return Executed(dict(trial.params), (reason,))
-    params, refused = dict(trial.params), []
+    params, reasons = dict(trial.params), []
     for name, value in report.items():
         try:
             params[name] = check_executed(name, value, trial.distributions)
         except OutsideError as outside:
             params[name] = outside.nearest
-            refused.append(f"{outside} It counts at {outside.nearest:g}, the nearest end")
+            reasons.append(f"{outside} It counts at {outside.nearest:g}, the nearest end")
         except RefusalError as refusal:
-            refused.append(f"{refusal} It counts where it was suggested")
-    return Executed(params, tuple(refused))
+            reasons.append(f"{refusal} It counts where it was suggested")
+    return Executed(params, tuple(reasons))
 
 
 def refused(trial: FrozenTrial) -> tuple[str, ...]:

@@ -21,7 +21,8 @@ class PossibleValues:
     """Range of possible values, ends included.
 
     A value outside of it is a failed measurement: whatever the parameters are, it cannot be right.
-    So it counts as nan, by chance or wherever a sensor does not work, and it stays in the study.
+    So it counts as nan, which may be by chance or wherever a sensor does not work, and it stays in
+    the study.
     """
 
     low: float

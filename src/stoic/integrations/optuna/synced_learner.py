@@ -306,8 +306,8 @@ class SyncedLearner:
 
     def _tell(self, trial: FrozenTrial, x: Array) -> None:
         kind, choice = failure_kind(trial), self.asking.pop(trial.number, None)
-        moved = EXECUTED in trial.user_attrs and not self.learner.plans
-        if choice is None and moved and (chosen := self.queried(trial)) is not None:
+        unknown = choice is None and moved([trial]) and not self.learner.plans
+        if unknown and (chosen := self.queried(trial)) is not None:
             (choice,) = choices_at(self.learner.domain, chosen[None])
         values = values_of(trial, len(self.signs))
         outputs = constraints(trial) if self.constrained else {}

@@ -151,8 +151,8 @@ class Parameters:
             ranges = [t.distributions[name] for t in alike if name in t.distributions]
             if not (ranges and isinstance(ranges[-1], Numbers)):
                 continue
-            changed_once = len(set(map(as_written, ranges))) == _switches(ranges) + 1
-            if changed_once and not possible(ranges[-1], params[name]):
+            in_runs = len(set(map(as_written, ranges))) == _switches(ranges) + 1
+            if in_runs and not possible(ranges[-1], params[name]):
                 found.append(
                     f"The recommended {name}, {number_text(params[name])}, is outside of the "
                     f"range that the latest trials have, {as_written(ranges[-1])}: none inside "
