@@ -8,7 +8,7 @@ import pytest
 from stoic import Box, Learner
 from stoic.data import Observations
 from stoic.kernels import RBF, Scaled
-from stoic.models import LeaveOneOutGP
+from stoic.models import LeaveOneOutGP, skew
 from stoic.models.fixed_points import Search
 from stoic.models.skew import AsinhScale, with_few_good_results
 from stoic.posteriors import Prior
@@ -132,6 +132,32 @@ def test_several_outliers_do_not_hide_it():
         trust = learned(x, spoilt).trust
         assert (trust[wrong] < 0.5).all()
         assert (trust[right] >= 0.5).all()
+
+
+def test_it_is_asked_again_where_a_new_result_is_too_good_or_a_tenth_is_new(monkeypatch):
+    """In between, what was negligible is not computed; what was not, is in every fit."""
+    asked = []
+    likeliest = skew._likeliest
+    monkeypatch.setattr(skew, "_likeliest", lambda *a: asked.append(1) or likeliest(*a))
+
+    def fits_that_ask(x, y, first):
+        learner, numbers = learned(x[:first], y[:first]), []
+        for k in range(first, len(x)):
+            learner.surrogate.posterior()
+            del asked[:]
+            learner.tell(x[k : k + 1], y[k : k + 1])
+            learner.surrogate.posterior()
+            numbers += [k + 1] * len(asked)
+        return numbers
+
+    rng = np.random.default_rng(1)
+    x = rng.random((66, 4))
+    y = -((x - 0.4) ** 2).sum(axis=1) + 0.02 * rng.normal(size=66)
+    y[[3, 5, 8, 20]] += [3.0, 5.0, 4.0, 6.0]
+    y[[52, 57]] += 7.0
+    assert fits_that_ask(x, y, 48) == [50, 53, 55, 58, 61]  # powers of 1.1: 49.8, 54.8, 60.2
+    x, y = old_results(1)
+    assert fits_that_ask(x, y, 54) == list(range(55, 61))
 
 
 @pytest.mark.long

@@ -148,7 +148,7 @@ class Checkpoint:
         trusting = self._all_trusted(model, window)
         if self.window is None:
             parts = tuple(each.posterior for each in found if each.posterior is not None)
-            fitted = replace(found[0], all_trusted=trusting)
+            fitted = replace(found[0], all_trusted=trusting, explanations=tuple(found))
             if len(parts) == 1:
                 return replace(parts[0], fitted_defence=fitted)
             weights = np.array([each.weight for each in self.hypotheses])

@@ -100,7 +100,8 @@ class Search:
         assert earlier.posterior is not None
         n, k = len(self.observations), len(earlier.excess)
         excess = np.concatenate([earlier.excess, np.full(n - k, np.inf)])
-        known = self.under(replace(earlier, excess=excess), earlier.posterior.prior)
+        bare = replace(earlier, excess=excess, explanations=())  # no chain of all earlier fits
+        known = self.under(bare, earlier.posterior.prior)
         judgement = self.judge(known)
         judged = np.concatenate(
             [earlier.excess, self._excess(judgement, earlier.posterior.prior)[k:]]

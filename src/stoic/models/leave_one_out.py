@@ -208,7 +208,7 @@ class LeaveOneOutGP:
             for explanation in found
         )
         # Of this fit, not an earlier one
-        fitted = replace(found[0], all_trusted=judged.all_trusted)
+        fitted = replace(found[0], all_trusted=judged.all_trusted, explanations=tuple(found))
         if len(parts) == 1:
             return replace(parts[0], fitted_defence=fitted)
         return MixturePosterior(parts, weights / weights.sum(), fitted)
@@ -307,8 +307,9 @@ class LeaveOneOutGP:
         ``previous`` is the result for fewer observations of the same run: a hint.
         """
         search = Search(self, domain, observations)
-        best = self.climbed(search, previous if isinstance(previous, Hypothesis) else None)
-        another = with_few_good_results(search, best) if self.few_good else None
+        earlier = previous if isinstance(previous, Hypothesis) else None
+        best = self.climbed(search, earlier)
+        another = with_few_good_results(search, best, earlier) if self.few_good else None
         if another is None:
             return best
         found = [each for each in best.explanations if not search.same(another, each)]

@@ -26,15 +26,19 @@ _FEWEST = 3  # rejected results that are too good: two may well be outliers
 # the loss is 1.07 of the range instead of 1.10, and 47 of 130 outliers are trusted instead of 15;
 # in 72 of 40 .93 instead of 1.07, in 72 of 80 .60 instead of .91 (49 of 512 outliers instead of 4).
 _LEAST = 40
+_GROWTH = math.log(1.1)  # of the number of results, until it is asked for again
 
 
-def with_few_good_results(search: Search, settled: Hypothesis) -> Hypothesis | None:
+def with_few_good_results(
+    search: Search, settled: Hypothesis, earlier: Hypothesis | None = None
+) -> Hypothesis | None:
     """Return the explanation that trusts what the same model trusts on the other scale, or None.
 
     It is asked for where ``settled`` rejects at least three results, of forty or more, that are
     better than it expects at any trusted input, each the only one at its own: where there are
     others, they tell more. The posterior is that of the results as they are, the evidence that of
-    the model on the other scale, less the odds against one outlier. None where that is negligible.
+    the model on the other scale, less the odds against one outlier. None where that is negligible,
+    or was for ``earlier``, the result for fewer observations, and little has changed since.
     """
     rules, posterior, observations = search.rules, settled.posterior, search.observations
     if len(observations) < _LEAST or posterior is None or not rules.fitting.refits:
@@ -46,8 +50,8 @@ def with_few_good_results(search: Search, settled: Hypothesis) -> Hypothesis | N
         return None
     rejected[search.replicates[0]] = False
     expected = posterior.predict(observations.x[trusted])[0]
-    beyond = observations.observed > expected.max()
-    if np.sum(rejected & beyond) < _FEWEST:
+    too_good = rejected & (observations.observed > expected.max())
+    if too_good.sum() < _FEWEST or not _due(earlier, too_good):
         return None
     scale = AsinhScale(*median_and_mad_in_space(search.domain, observations))
     other = Search(rules, search.domain, scale.of(observations))
@@ -63,6 +67,15 @@ def with_few_good_results(search: Search, settled: Hypothesis) -> Hypothesis | N
     fitted = replace(fitted, excess=np.where(there, 0.0, excess))
     fitted = search.weighed(search.under(fitted, prior))
     return replace(fitted, evidence=evidence, credit=evidence - fitted.evidence)
+
+
+def _due(earlier: Hypothesis | None, too_good: Booleans) -> bool:
+    """Return True if the other scale has a say already, or may have one since ``earlier``."""
+    if earlier is None or any(each.credit for each in earlier.explanations):
+        return True
+    n, k = len(too_good), len(earlier.excess)
+    grown = math.floor(math.log(n) / _GROWTH) > math.floor(math.log(k) / _GROWTH)
+    return k == n or grown or bool(too_good[k:].any())
 
 
 def _likeliest(
