@@ -11,7 +11,6 @@ from stoic import testing
 from stoic.balancing import build
 from stoic.data import LARGEST
 from stoic.domains import Box, Finite
-from stoic.integrations.recipe import WHERE_INPUTS_MOVE
 from stoic.learner import Learner
 from stoic.recipes import BALANCED, MOVED, PHASED, SEQUENTIAL, gp_ucb, robust
 
@@ -49,7 +48,7 @@ def check(learner, results):
 
 def pairs():
     """All results for the default, and for the others those that overflow in most ways."""
-    for recipe in (WHERE_INPUTS_MOVE, *(write() for write in (robust, *SEQUENTIAL))):
+    for recipe in (write() for write in (robust, *SEQUENTIAL)):
         for name, results in RESULTS.items():
             first = recipe == robust() or name in ("both signs", "every size", "infinities")
             marks = () if recipe == robust() or name == "every size" else pytest.mark.long

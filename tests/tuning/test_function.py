@@ -298,6 +298,30 @@ def test_directions_have_names():
         tune_front(lambda p: (1.0, 2.0), SPACE, ["minimize", "minimize"])
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("wrong", [100.0, 1000.0])
+def test_one_result_in_eight_is_wrong_where_inputs_move(wrong):
+    """A sensor that sticks at the end of its range, and one far beyond; the maximum is 90."""
+
+    def yields(heat, speed):
+        return max(0.0, 90.0 - 4.0 * ((heat - 120.0) / 8.0) ** 2 - 8.0 * (speed - 2.5) ** 2)
+
+    rng = np.random.default_rng(0)
+
+    def measured(params):
+        heat = np.clip(params["heat"] + rng.uniform(-3.0, 3.0), 80.0, 160.0)
+        value = yields(heat, params["speed"]) + rng.normal(0.0, 0.4)
+        return Measured(wrong if rng.random() < 0.12 else value, executed={"heat": heat})
+
+    space = {"heat": "float(80, 160)", "speed": "float(0.5, 5)"}
+    said = {"threshold": 80.0, "tolerance": {"heat": 3.0}}
+    found = tune(measured, space, n_trials=30, direction="maximize", seed=1, **said)
+    certified = found.explanation.certified
+    heat, speed, within = *certified.params.values(), certified.within["heat"]
+    assert within > 2.0
+    assert min(yields(heat + within, speed), yields(heat - within, speed)) > 79.0
+
+
 def test_tolerances_and_their_certificate(tmp_path):
     said = {"threshold": 0.5, "tolerance": {"x": 0.2}}
     result = tune(valley, SPACE, n_trials=20, seed=0, n_startup_trials=8, **said)

@@ -15,14 +15,12 @@ from optuna.study import Study
 
 from stoic import recipes
 from stoic.balancing import Balanced, build
-from stoic.domains import PLACE, Domain
+from stoic.domains import Domain
 from stoic.integrations.recipe_text import meant, read
 from stoic.learner import Learner
 from stoic.policies.base import Policy, Wrapper
 from stoic.policies.satisficing import Satisficing
-from stoic.policies.ucb import UCB
-from stoic.posteriors.scales import median_and_spread_in_space
-from stoic.recipes import ActingPlateau, Anchor, Balancing, Parts
+from stoic.recipes import Balancing, Parts
 from stoic.refusal import RefusalError
 
 # A value of stoic.recipes, or a function that may build a learner on a grid of the domain.
@@ -30,18 +28,7 @@ Recipe = Callable[[Domain], Parts | Balancing | Learner | Balanced]
 
 RECIPE = "stoic:recipe"  # user attribute of a study: the text of its recipe
 
-# By identity: where inputs move, WHERE_INPUTS_MOVE takes its place, but not that of a robust()
-# that somebody asked for.
 DEFAULT: Recipe = recipes.robust()
-# A2-RCGP-UCB with a broad scale. A certificate is a bound between the settings that were run, and a
-# mixture of outlier hypotheses gave one to an outlier (15 above the truth in a test where this one
-# is within 3): the model of robust() is for recommendations at settings that were run.
-WHERE_INPUTS_MOVE: Recipe = recipes.a2_rcgp_ucb(
-    plateau=ActingPlateau(small_sample=True),
-    anchor=Anchor(shape=1.0, place=PLACE),
-    scale=median_and_spread_in_space,
-    policy=UCB(retries=1),
-)
 
 _IN_A_FILE = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
 _LONGEST = 1000  # letters of a text

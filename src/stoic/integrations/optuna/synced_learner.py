@@ -37,7 +37,6 @@ from stoic.integrations.optuna.turns import announced
 from stoic.integrations.optuna.unmodelled import FAILED, Parameters, violates
 from stoic.integrations.recipe import (
     DEFAULT,
-    WHERE_INPUTS_MOVE,
     Recipe,
     build_learner,
     in_direction,
@@ -600,8 +599,6 @@ def build_with_points(
     if len(signs) > 1:
         several = MultiLearner(encoding.box, len(signs), recipes.robust())
         return several, Points(encoding, encoding.box)
-    if aim is not None and recipe is DEFAULT:
-        recipe = WHERE_INPUTS_MOVE
     learner = build_learner(recipe, encoding.box)
     points = Points(encoding, learner.domain)
     if aim is None:
