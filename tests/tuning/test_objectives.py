@@ -149,19 +149,28 @@ def test_one_output_to_maximize_is_one_objective(stoic):
 
 
 def test_ask_and_tell_one_value_for_each_objective(stoic):
-    assert stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL}")[2] == 0
-    for number in range(4):
+    _, err, code = stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL}")
+    assert code == 0
+    assert "values in this order: loss, gain" in err
+    for number in range(5):
         assert json.loads(stoic("ask")[0])["number"] == number
-    assert stoic("tell 0 0.31 12.0")[0] == "trial 0 is complete\n"
-    assert stoic("tell stoic 1 --values 0.5 --values 10")[0] == "trial 1 is complete\n"
+    assert stoic("tell 0 0.31 12.0")[0] == "trial 0 is complete: loss 0.31, gain 12\n"
+    assert "loss 0.5, gain 10" in stoic("tell stoic 1 --values 0.5 --values 10")[0]
     assert stoic("tell 2 nan 11.0")[0] == "trial 2 is fail\n"
+    assert "loss 0.2, gain 9" in stoic("tell 4 gain=9 loss=0.2")[0]
     study = stored()
-    assert [trial.values for trial in study.trials[:2]] == [[0.31, 12.0], [0.5, 10.0]]
+    numbers = [0, 1, 4]
+    values = [study.trials[number].values for number in numbers]
+    assert values == [[0.31, 12.0], [0.5, 10.0], [0.2, 9.0]]
     assert study.trials[2].user_attrs[VALUES] == [None, 11.0]
     for wrong in ("0.3", "0.3 1 2"):
         _, err, code = stoic(f"tell 3 {wrong}")
         assert code == 2
         assert "has loss, gain: give one of each" in err
+    _, err, code = stoic("tell 3 loss=0.3 gian=1")
+    assert (code, "has the objectives loss, gain, and 'gian' is none" in err) == (2, True)
+    _, err, code = stoic("tell 3 loss=0.3")
+    assert (code, "Got 1 value for trial 3" in err) == (2, True)
     assert stored().trials[3].state == TrialState.RUNNING
     assert stoic("tell 3 --failed infeasible")[0] == "trial 3 is fail\n"
     for line, said in (

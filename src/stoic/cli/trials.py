@@ -42,6 +42,7 @@ def create_study(
     silence_optuna()
     import optuna
 
+    from stoic.integrations.optuna.objectives import objective_names
     from stoic.integrations.optuna.possible import PossibleValues, record_possible
     from stoic.tuning.constraint import declare_constraints, merge_constraints, parse_constraints
     from stoic.tuning.objectives import check_direction, merge_objectives, parse_objectives
@@ -103,6 +104,9 @@ def create_study(
             f"There is a study {name!r} already: give another name or --skip-if-exists."
         ) from error
     print(printable(study.study_name))
+    if len(objectives) > 1:
+        names = ", ".join(printable(each) for each in objective_names(study))
+        note(f"note: a trial has its values in this order: {names}.")
 
 
 @command()
@@ -196,7 +200,8 @@ def ask(
     what=argument(
         "[STUDY] NUMBER [VALUE...]",
         "The trial and its value, as in: stoic tell 3 0.31; with several objectives one "
-        "of each, in the order of the study: stoic tell 3 0.31 12.0",
+        "of each: stoic tell 3 loss=0.31 seconds=12.0, or without names in the order of the "
+        "study: those to minimize come first",
     ),
     trial_number=option("Number of the trial."),
     values=option("Objective value, once for each objective; nan is a failed trial."),
@@ -240,13 +245,21 @@ def tell(
 
     With --csv, add trials that were run elsewhere.
     """
+    from stoic.integrations.optuna.objectives import objective_names
     from stoic.integrations.reported import noise_of
     from stoic.tuning.by_hand import tell_number
     from stoic.tuning.failure import parse_kind
+    from stoic.tuning.objectives import in_order
     from stoic.tuning.pruning import report_number
+    from stoic.tuning.space import parse_named, read_number
     from stoic.tuning.storage import in_one_sentence
 
-    name, trial_number, values = _told(what or [], study_name, trial_number, values)
+    name, trial_number, words = _told(what or [], study_name, trial_number)
+    named = parse_named(words) if any("=" in word for word in words) else {}
+    if words and (values or (trial_number is None and not named)):
+        raise RefusalError(f"One trial at a time: do not know what {' '.join(words)!r} is.")
+    numbers = list(named.values()) if named else words
+    values = [read_number("A value", each) for each in numbers] or values or None
     place = Place(name, None, storage, storage_class)
     said = [values, state, failed, standard_error, *(executed or []), *(constraint or [])]
     said.append(censored or None)
@@ -290,6 +303,8 @@ def tell(
     study = place.load()
     if noise is not None:
         check_single(study, "--standard-error")
+    if named and values is not None:
+        values = in_order(study, dict(zip(named, values, strict=True)))
     with in_one_sentence(f"Could not tell trial {trial_number}"):
         ended_before = skip_if_finished and any(
             trial.number == trial_number and trial.state.is_finished()
@@ -307,17 +322,19 @@ def tell(
             constraint or [],
             censored,
         )
-    print(f"trial {ended.number} is {ended.state.name.lower()}")
+    of_each = ""
+    if (names := objective_names(study)) and ended.values:
+        pairs = zip(names, ended.values, strict=True)
+        of_each = ": " + ", ".join(f"{printable(name)} {value:g}" for name, value in pairs)
+    print(f"trial {ended.number} is {ended.state.name.lower()}{of_each}")
     if ended_before:
         note(f"note: trial {ended.number} had ended before, and what was told now is left out.")
 
 
 def _told(
-    words: list[str], name: str | None, number: int | None, values: list[float] | None
-) -> tuple[str | None, int | None, list[float] | None]:
-    """Study, number of a trial and values, from the words of `stoic tell` and its options."""
-    from stoic.tuning.space import read_number
-
+    words: list[str], name: str | None, number: int | None
+) -> tuple[str | None, int | None, list[str]]:
+    """Study, number of a trial and what is left of the words of `stoic tell`, and its options."""
     words = list(words)
     for word in words:
         # ignore_unknown_options lets a mistyped option through
@@ -330,11 +347,7 @@ def _told(
         if not words[0].isdecimal():
             raise RefusalError(f"The number of a trial is needed, got {words[0]!r}.")
         number = int(words.pop(0))
-    if words and not values:
-        values = [read_number("A value", word) for word in words]
-    elif words:
-        raise RefusalError(f"One trial at a time: do not know what {' '.join(words)!r} is.")
-    return name, number, values or None
+    return name, number, words
 
 
 @command()

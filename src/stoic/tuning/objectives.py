@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -93,6 +93,17 @@ def merge_objectives(
             f"{written(given)}: give another --study-name or the same objectives."
         )
     return stored
+
+
+def in_order(study: optuna.Study, values: Mapping[str, float]) -> list[float]:
+    """Return values by name in the order of a study's objectives."""
+    names = objective_names(study) or tuple(study.metric_names or values)[:1]
+    if unknown := next((name for name in values if name not in names), None):
+        raise RefusalError(
+            f"The study {study.study_name!r} has the objective{'s' * (len(names) > 1)} "
+            f"{', '.join(names)}, and {unknown!r} is none."
+        )
+    return [values[name] for name in names if name in values]
 
 
 def written(objectives: Sequence[Objective]) -> str:
