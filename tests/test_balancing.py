@@ -492,7 +492,7 @@ def test_what_was_refused_is_on_nobodys_way():
 def test_some_of_what_is_on_its_way_may_be_forgotten():
     balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0)] * 2)
     asked = balanced.ask_batch(4)
-    balanced.forget_pending(asked[1], asked[2])
+    balanced.forget_pending([asked[1], asked[2]])
     assert balanced.pending == [asked[0], asked[3]]
     own = [choice.notes["question"] for choice in balanced.pending]
     assert [choice for learner in balanced.learners for choice in learner.pending] == own

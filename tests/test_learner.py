@@ -118,7 +118,8 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
         (lambda: agent.tell(x[0], 1.0, noise=0.0), "noise variance is a positive number"),
         (lambda: agent.tell(x[0], 1.0, noise=-2.0), "noise variance is a positive number"),
         (lambda: agent.tell(x[0], 1.0, noise=np.inf), "noise variance is a positive number"),
-        (lambda: agent.tell(x, [1, 2, 3], noise=[1.0, np.nan, 1.0]), "noise variance is a posi"),
+        (lambda: agent.tell(x[0], np.datetime64("NaT")), "result is a number"),
+        (lambda: agent.tell(x[0], np.timedelta64(90, "s")), "result is a number"),
         (lambda: agent.tell(x, [1, 2, 3], noise=[1.0, 1.0]), "3 results but 2 noise variances"),
         (lambda: agent.tell(x, [1, 2, 3], choice=[]), "3 inputs but 0 choices"),
         (lambda: agent.tell(x, [1, 2, 3], censored=[True, False]), "for each of 3 results"),
@@ -564,6 +565,43 @@ def test_a_choice_that_was_read_from_a_file_answers_the_one_of_its_point():
     assert len(agent.pending) == 1
     agent.forget_pending(read[1])
     assert len(agent.pending) == 1
+
+
+def test_pending_choices_are_forgotten_one_several_none_or_all():
+    agent = learner(BOX)
+    first, second, third, _ = agent.ask_batch(4)
+    agent.forget_pending([])
+    assert len(agent.pending) == 4
+    agent.forget_pending([first, second])
+    agent.forget_pending([first])
+    assert len(agent.pending) == 2
+    agent.forget_pending(third)
+    assert len(agent.pending) == 1
+    agent.forget_pending()
+    assert not agent.pending
+
+
+def test_a_result_answers_the_nearest_choice_or_none():
+    agent = learner(BOX)
+    asked = agent.ask_batch(4)
+    for choice in asked[::-1]:
+        agent.tell(BOX.lower + 0.999 * (choice.x - BOX.lower), 1.0)
+        assert all(choice is not each for each in agent.pending)
+    one, two = agent.ask_batch(2)
+    agent.tell(BOX.spread(3, np.random.default_rng(0)), np.zeros(3), choice=[None] * 3)
+    assert agent.pending == [one, two]
+    agent.tell([one.x, two.x], [0.0, 0.0], choice=[one, None])
+    assert agent.pending == [two]
+    assert len(agent.history.moved) == 4  # those that were executed elsewhere
+
+
+def test_a_noise_variance_is_not_always_known():
+    agents = [learner(BOX), learner(BOX)]
+    x = BOX.spread(3, np.random.default_rng(0))
+    agents[0].tell(x, [1.0, 2.0, 3.0], noise=[0.2, np.nan, 0.3])
+    for row, noise in enumerate((0.2, None, 0.3)):
+        agents[1].tell(x[row], row + 1.0, noise=noise)
+    assert_array_equal(*(agent.observations.noise for agent in agents))
 
 
 def test_a_choice_that_was_answered_answers_no_other_one_of_its_point():

@@ -8,7 +8,7 @@ holds), only that one of them is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -206,7 +206,7 @@ class Balanced(Optimizer):
         noise: object = None,
         *,
         failed: FailureKind | None = None,
-        choice: Choice | Sequence[Choice] | None = None,
+        choice: Choice | Sequence[Choice | None] | None = None,
     ) -> None:
         """Add executed points and their results, as :meth:`stoic.learner.Learner.tell`.
 
@@ -305,13 +305,12 @@ class Balanced(Optimizer):
         """Mean reward of each learner in its span, shape (M,); nan for one without plays."""
         return self._rewards.means
 
-    def forget_pending(self, *choices: Choice) -> None:
-        """Forget these pending choices, or all: no result will come."""
-        for choice in choices:
-            if (forgotten := self.history.pending.answer(choice.x, choice)) is not None:
-                self._learner_of(forgotten).forget_pending(_question(forgotten))
-        if not choices:
-            self.history.pending.clear()
+    def forget_pending(self, choices: Choice | Iterable[Choice] | None = None) -> None:
+        """Forget pending choices, as :meth:`~stoic.optimizer.Optimizer.forget_pending`."""
+        these = [choices] if isinstance(choices, Choice) else choices
+        for forgotten in self.history.pending.forget(these):
+            self._learner_of(forgotten).forget_pending(_question(forgotten))
+        if choices is None:
             for learner in self.learners:
                 learner.forget_pending()
 

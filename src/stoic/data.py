@@ -28,6 +28,8 @@ def numbers(values: object, what: str) -> Array:
     try:
         if isinstance(values, np.ma.MaskedArray):
             return np.asarray(np.ma.filled(values.astype(float), np.nan))
+        if getattr(getattr(values, "dtype", None), "kind", "f") in "mM":
+            raise TypeError("A time is no number.")  # NumPy counts its units
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError) as error:
         got = f"{values!r:.200}"

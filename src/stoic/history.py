@@ -42,7 +42,7 @@ class Evaluations(NamedTuple):
     observed: Array | None
     noise: Array | float
     failed: FailureKind | None
-    choices: Sequence[Choice] | None
+    choices: Sequence[Choice | None] | None
     censored: Booleans | bool = False
 
     def row(self, i: int) -> Evaluations:
@@ -141,7 +141,7 @@ class History:
         y: object = None,
         noise: object = None,
         failed: FailureKind | None = None,
-        choice: Choice | Sequence[Choice] | None = None,
+        choice: Choice | Sequence[Choice | None] | None = None,
         censored: object = False,
     ) -> Evaluations:
         """Check evaluations without storing them, as :meth:`stoic.learner.Learner.tell` says."""
@@ -156,7 +156,7 @@ class History:
         if answered is not None and len(answered) != k:
             raise ValueError(f"Got {k} inputs but {len(answered)} choices: give one for each.")
         for each in answered or ():
-            if each.x.shape != (self.domain.dim,):
+            if each is not None and each.x.shape != (self.domain.dim,):
                 raise ValueError(
                     f"A choice of this domain has {self.domain.dim} coordinates, got {each.x!r}."
                 )
@@ -220,7 +220,11 @@ class History:
         given, found = evaluations.choices, []
         for row, point in enumerate(evaluations.x):
             said = None if given is None else given[row]
-            answered = self.pending.answer(point, said)
+            if said is not None:
+                answered = next(iter(self.pending.forget([said])), None)
+            else:
+                known = given is not None  # that it answers none
+                answered = None if known else self.pending.answer(point, self.domain.widths)
             if (chosen := said or answered) is not None and self._apart(chosen, evaluations, row):
                 self._moved.append(chosen.x)
                 self._moved_points = None
@@ -261,8 +265,10 @@ def _variances(noise: object, k: int) -> Array:
             f"Got {k} results but {len(variances)} noise variances: give one for each, or one for "
             "all."
         )
-    if not np.all((variances > 0.0) & np.isfinite(variances)):
-        raise ValueError(f"A noise variance is a positive number, got {noise!r}.")
+    if not np.all(np.isnan(variances) | ((variances > 0.0) & np.isfinite(variances))):
+        raise ValueError(
+            f"A noise variance is a positive number, or nan if it is not known, got {noise!r}."
+        )
     return np.asarray(np.clip(variances, *VARIANCES))
 
 

@@ -173,7 +173,7 @@ class Learner(ShownInNotebooks, Optimizer):
         noise: object = None,
         *,
         failed: FailureKind | None = None,
-        choice: Choice | Sequence[Choice] | None = None,
+        choice: Choice | Sequence[Choice | None] | None = None,
         constraints: Mapping[str, object] | None = None,
         censored: bool | Sequence[bool] | Booleans = False,
     ) -> None:
@@ -188,15 +188,16 @@ class Learner(ShownInNotebooks, Optimizer):
             The result, or results, shape (n,). nan and infinities are data. A finite result beyond
             1e150 in size counts as that, so that its square is a number.
         noise:
-            Noise *variance* of this result, if it is known: one number, or one per result.
+            Noise *variance* of this result, if it is known: one number, or one per result, nan
+            where it is not.
         failed:
             Instead of a result, the kind of failure: ``"transient"``, ``"infeasible"`` or
             ``"bad"``, see :class:`~stoic.data.Failures`. Where it is not known, give nan as a
             result.
         choice:
             The choice that this answers, one per result: exactly that is no longer pending, and
-            nothing changes if it was not. By default the oldest choice of the same point, or the
-            oldest of all if this point was never suggested.
+            nothing changes if it was not; None in a list for a result that answers none. By default
+            the oldest choice of the same point, or the nearest one if this point is not pending.
         constraints:
             Name of a constraint -> its value, or values, shape (n,); it holds up to 0. Each has a
             model of its own, by that of :func:`~stoic.recipes.robust`. nan: it is not known whether

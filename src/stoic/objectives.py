@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -157,7 +157,7 @@ class MultiLearner(Optimizer):
         noise: object = None,
         *,
         failed: FailureKind | None = None,
-        choice: Choice | Sequence[Choice] | None = None,
+        choice: Choice | Sequence[Choice | None] | None = None,
         constraints: Mapping[str, object] | None = None,
     ) -> None:
         """Add executed inputs and their results.
@@ -193,9 +193,10 @@ class MultiLearner(Optimizer):
                 ]
                 # Before the first one: nothing may be stored of what another one refuses
                 known = [each for each in noises if each is not None]
-                if not all(((each > 0.0) & np.isfinite(each)).all() for each in known):
+                if not all((np.isnan(e) | ((e > 0.0) & np.isfinite(e))).all() for e in known):
                     raise ValueError(
-                        f"The noise variances of an objective are positive numbers, got {noise!r}."
+                        "The noise variances of an objective are positive numbers, or nan where "
+                        f"they are not known, got {noise!r}."
                     )
         first, *others = zip(self.outputs, results, noises, strict=True)
         output, result, variance = first
@@ -215,10 +216,11 @@ class MultiLearner(Optimizer):
             )
         return rows.reshape(count, k).T
 
-    def forget_pending(self, *choices: Choice) -> None:
-        """Forget these pending choices, or all: no result will come."""
+    def forget_pending(self, choices: Choice | Iterable[Choice] | None = None) -> None:
+        """Forget pending choices, as :meth:`~stoic.optimizer.Optimizer.forget_pending`."""
+        these = choices if choices is None or isinstance(choices, Choice) else tuple(choices)
         for output in self.outputs:
-            output.forget_pending(*choices)
+            output.forget_pending(these)
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         """Posterior mean and standard deviation of each output at ``x`` (m, d), (m, k) both.

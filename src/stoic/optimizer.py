@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -112,12 +112,12 @@ class Optimizer(ABC):
             A ``ValueError``: if the policy's plan has nothing left to play there.
         """
 
-    def forget_pending(self, *choices: Choice) -> None:
-        """Forget these pending choices, or all: no result will come."""
-        for choice in choices:
-            self.history.pending.answer(choice.x, choice)
-        if not choices:
-            self.history.pending.clear()
+    def forget_pending(self, choices: Choice | Iterable[Choice] | None = None) -> None:
+        """Forget pending choices, for which no result will come: one, several, or by default all.
+
+        Nothing changes where one is not pending.
+        """
+        self.history.pending.forget([choices] if isinstance(choices, Choice) else choices)
 
     def _points(self, pending: object) -> Array:
         """Points of the domain that a caller keeps account of, as pending ones, shape (k, d)."""

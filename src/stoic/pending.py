@@ -32,9 +32,9 @@ def check_count(n: int) -> None:
 class Pending:
     """Choices that were suggested and have no result yet, oldest first.
 
-    Adding, answering and counting take constant time, however many are pending: a whole epoch of a
-    phased policy may be. Two choices of the same point are two entries: each has a key of its own,
-    which a copy, or one that was read from a file, has, too.
+    Adding, counting and answering at the point of a choice take constant time, however many are
+    pending: a whole epoch of a phased policy may be. Two choices of the same point are two entries:
+    each has a key of its own, which a copy, or one that was read from a file, has, too.
     """
 
     __slots__ = ("_at", "_choices", "_unfiled")
@@ -63,32 +63,49 @@ class Pending:
             self._choices[choice._key] = choice
             self._unfiled.append(choice)
 
-    def answer(self, x: Array, choice: Choice | None = None) -> Choice | None:
+    def answer(self, x: Array, widths: Array) -> Choice | None:
         """Remove the choice that a result at ``x`` (d,) answers, and return it; ``None`` if none.
 
-        Without a ``choice`` that is the oldest choice of the same point, or, if this point was
-        never suggested, the oldest of all: something was executed a little elsewhere.
+        That is the oldest choice of the same point, or, if this point is not pending, the nearest
+        one in ``widths`` (d,): something was executed a little elsewhere.
         """
-        if choice is None and len(self._choices) == 1:
+        if len(self._choices) == 1:
             _, only = self._choices.popitem()
             self.clear()
             return only
+        self._file()
+        if (same := self._at.get(_place(x))) is not None:
+            return self._remove(next(iter(same)))
+        if not self._choices:
+            return None
+        points = np.array([choice.x for choice in self])
+        nearest = np.argmin((np.abs(points - x) / widths).max(axis=1, initial=0.0))
+        return self._remove(list(self._choices)[nearest])
+
+    def forget(self, choices: Iterable[Choice] | None = None) -> list[Choice]:
+        """Remove these choices, or all, and return those of them that were pending."""
+        if choices is None:
+            forgotten = list(self)
+            self.clear()
+            return forgotten
+        self._file()
+        found = [self._remove(choice._key) for choice in choices]
+        return [choice for choice in found if choice is not None]
+
+    def _file(self) -> None:
         for new in self._unfiled:
             self._at.setdefault(_place(new.x), OrderedDict())[new._key] = None
         self._unfiled.clear()
-        if choice is not None:
-            key = choice._key
-        else:
-            same = self._at.get(_place(x)) or self._choices
-            key = next(iter(same), None)
-        answered = self._choices.pop(key, None)
-        if answered is not None:
-            place = _place(answered.x)
+
+    def _remove(self, key: object) -> Choice | None:
+        removed = self._choices.pop(key, None)
+        if removed is not None:
+            place = _place(removed.x)
             siblings = self._at[place]
             del siblings[key]
             if not siblings:
                 del self._at[place]
-        return answered
+        return removed
 
     def clear(self) -> None:
         """Forget all of them: no result will come."""

@@ -409,7 +409,7 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
             lambda: first.tell(np.full(first.domain.dim + 1, 1.0), 0.0),
             lambda: first.tell(x[:2], [0.0]),
             lambda: first.tell(x[0], 0.0, noise=-1.0),
-            lambda: first.tell(x[:2], [0.0, 1.0], noise=[1.0, math.nan]),
+            lambda: first.tell(x[:2], [0.0, 1.0], noise=[1.0, math.inf]),
             lambda: first.ask_batch(0),
         ):
             _refuses(refused, "an impossible input is refused")

@@ -441,6 +441,26 @@ def test_a_grid_needs_a_number_for_each_coordinate():
         Box([0.0, 0.0], [1.0, 1.0]).grid([5])
 
 
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Lattice([0, 1], [1.0, 2.0]), r"got shape \(2,\) on the coordinates \[0, 1\]"),
+        (lambda: Lattice([0], []), "finite values"),
+        (lambda: Lattice([0], [1.0, np.nan]), "finite values"),
+        (lambda: Box([0.0], [1.0], [Lattice([5], [0.0, 1.0])]), r"coordinates 0 to 0, got \[5\]"),
+    ],
+)
+def test_a_lattice_that_fits_nowhere_is_refused(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+def test_a_lattice_is_given_in_any_form():
+    box = Box([0.0, 0.0], [1.0, 9.0], Lattice(1, (8, 1, 4)))
+    assert_array_equal(box.lattices[0].values, [[1.0], [4.0], [8.0]])
+    assert set(box.spread(20, np.random.default_rng(0))[:, 1]) == {1.0, 4.0, 8.0}
+
+
 def test_a_part_may_hold_points_without_a_coordinate_whose_place_is_outside():
     layers = Lattice(np.array([0]), np.arange(1.0, 6.0)[:, None])
     tree = Tree(

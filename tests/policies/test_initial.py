@@ -55,6 +55,15 @@ def is_design(agent, left):
     return True
 
 
+def test_a_learner_that_begins_again_leaves_out_what_it_has_of_the_design():
+    first = learner(Initial(UCB(), 8)).ask_batch(8)
+    for known in (0, 3, 7):
+        again = learner(Initial(UCB(), 8))
+        again.tell(first[known].x, 1.0)
+        left = [choice.x for choice in first if choice is not first[known]]
+        assert_array_equal([choice.x for choice in again.ask_batch(7)], left)
+
+
 @pytest.mark.parametrize("batch", [1, 2, 3])
 def test_the_design_covers_the_domain_and_then_the_policy_follows(batch):
     agent = learner(Initial(UCB(), 8))

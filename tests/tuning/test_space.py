@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -173,4 +174,8 @@ def test_a_pair_of_numbers_may_be_a_range_or_a_choice(pair, ways):
         parse_space({"x": pair})
     assert all(way in str(refused.value) for way in ways)
     assert parse_space({"x": [1, 2, 4]})["x"] == CategoricalDistribution([1, 2, 4])
+    assert parse_space({"x": [1, 2.5, "a"]})["x"] == CategoricalDistribution([1, 2.5, "a"])
+    numpy = [np.int64(1), np.float64(0.5), np.bool_(False), np.str_("a")]
+    choices = parse_space({"x": numpy})["x"].choices
+    assert [type(choice) for choice in choices] == [int, float, bool, str]
     assert parse_space({"x": [True, False]})["x"] == CategoricalDistribution([True, False])

@@ -240,6 +240,19 @@ def test_what_it_suggests_can_be_copied(table):
     space = parse_assignments(options[1::2])
     assert space["k"] == CategoricalDistribution(["a,b", "c d", "it's"])
     assert len(table(text.replace("größe x", "note"), space).trials) == 3
+    assert "'größe x' has to be renamed: letters, digits" in str(refused.value)
+
+
+def test_the_ranges_that_it_suggests_hold_the_data(table):
+    ends = ((39.278870206326246, 71.029557), (1000001.5, 2000003.7), (-1e-7 / 3, 1 / 3))
+    for low, high in ends:
+        text = f"x,value\n{low!r},0\n{high!r},1\n"
+        with pytest.raises(RefusalError) as refused:
+            table(text, {})
+        option = shlex.split(str(refused.value).partition("may be: ")[2])[1]
+        space = parse_assignments([option])
+        assert space["x"].high - space["x"].low < 1.001 * (high - low)
+        assert [trial.params["x"] for trial in table(text, space).trials] == [low, high]
 
 
 def test_it_suggests_no_attribute_as_a_parameter(table):

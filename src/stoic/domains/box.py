@@ -41,12 +41,38 @@ class Lattice:
     columns:
         The coordinates, shape (c,).
     values:
-        The allowed values, shape (k, c): one column, increasing, for an integer; an identity matrix
-        for a category encoded by one coordinate per choice.
+        The allowed values, shape (k, c), or (k,) on one coordinate: those of an integer; an
+        identity matrix for a category encoded by one coordinate per choice.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, or a value is not finite.
     """
 
     columns: Integers
     values: Array
+
+    if TYPE_CHECKING:
+
+        def __init__(self, columns: ArrayLike, values: ArrayLike) -> None: ...
+
+    def __post_init__(self) -> None:
+        columns = np.array(self.columns, dtype=np.intp, ndmin=1)
+        values = numbers(self.values, "A value of a lattice")
+        if values.ndim == 1 and len(columns) == 1:
+            values = values[:, None]
+        if columns.ndim != 1 or values.ndim != 2 or values.shape[1:] != columns.shape:
+            raise ValueError(
+                "A lattice has values of shape (k, c) on c coordinates, got shape "
+                f"{values.shape} on the coordinates {columns.tolist()}."
+            )
+        if not len(values) or not np.isfinite(values).all():
+            raise ValueError(f"A lattice has finite values, got {self.values!r:.200}.")
+        if len(columns) == 1:
+            values = np.sort(values, axis=0)
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "values", values)
 
     def nearest(self, x: Array) -> Array:
         """Round each row of ``x`` (n, d) to the closest row of ``values``, shape (n, c)."""
@@ -126,7 +152,7 @@ class Box:
             self,
             lower: ArrayLike,
             upper: ArrayLike,
-            lattices: tuple[Lattice, ...] = (),
+            lattices: Lattice | Sequence[Lattice] = (),
             candidates: int = 512,
             climbs: int = 8,
             tree: Tree | None = None,
@@ -146,8 +172,16 @@ class Box:
                 f"Box needs lower < upper, both finite, got [{lower[k]:g}, {upper[k]:g}] in "
                 f"coordinate {k}."
             )
+        lattices = (self.lattices,) if isinstance(self.lattices, Lattice) else tuple(self.lattices)
+        for lattice in lattices:
+            if not np.isin(lattice.columns, np.arange(len(lower))).all():
+                raise ValueError(
+                    f"A lattice of a box is on its coordinates 0 to {len(lower) - 1}, got "
+                    f"{lattice.columns.tolist()}."
+                )
         with np.errstate(over="ignore"):  # an infinite width is refused
             widths = check_widths(upper - lower)
+        object.__setattr__(self, "lattices", lattices)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
         object.__setattr__(self, "dim", len(lower))

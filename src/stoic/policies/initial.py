@@ -25,8 +25,8 @@ class Initial(Wrapper):
     """``n`` points that cover the domain (scrambled Sobol on a box), then another policy.
 
     Observations from elsewhere count, and failures: the design ends once ``n`` inputs are observed,
-    failed or pending. Of a finite domain it has none of these. A batch that begins in the design is
-    of the design. A query for a part of the domain goes to ``then`` at once.
+    failed or pending. It has none of these. A batch that begins in the design is of the design. A
+    query for a part of the domain goes to ``then`` at once.
 
     Guarantee
     ---------
@@ -62,10 +62,8 @@ class Initial(Wrapper):
         # At the start, or where suggestions were forgotten
         if not len(left):
             left = view.domain.spread(self.n, view.rng)
-            if view.domain.finite:
-                new = (left[:, None] != np.concatenate(tried)).any(axis=2).all(axis=1)
-                left = left[new]
-            left = left[-missing:]
+            new = (left[:, None] != np.concatenate(tried)).any(axis=2).all(axis=1)
+            left = left[new][-missing:]
         if 0 < len(left) < n:  # a batch that begins in the design is of the design
             left = np.concatenate([left, view.domain.spread(n - len(left), view.rng)])
         return left[:n], left[n:]

@@ -105,10 +105,16 @@ def tell_number(
             raise RefusalError(f"{refused}: {_there(study, len(trials))}.") from error
         if trials[number].state.is_finished():
             state = trials[number].state.name.lower()
+            again = "tell its trials to a new study"
+            if len(study.directions) == 1:
+                again = (
+                    "write the study to a file with `stoic trials -f csv`, correct it there, and "
+                    "make a new study of it, without the trials that run now, with `stoic "
+                    f"create-study --from-csv --direction {study.direction.name.lower()}`"
+                )
             raise RefusalError(
                 f"{refused}: it has ended ({state}), and a result cannot be changed where it is: "
-                "write the study to a file with `stoic trials -f csv`, correct it there, and make "
-                "a new study of it with `stoic create-study --from-csv`."
+                f"{again}."
             ) from error
         raise RefusalError(f"{refused}: {error}") from error
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from optuna.distributions import (
     BaseDistribution,
     CategoricalDistribution,
@@ -25,6 +26,7 @@ FORMS = "float(low, high[, log | step=s]), int(low, high[, log | step=s]) or cho
 
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_SCALE = re.compile("log|uniform|linear")  # the third of a range of other libraries
 _ITEM = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,"']*)\s*(?:,|$)""")
 
 
@@ -150,11 +152,12 @@ def _refuse_bounds(entry: Sequence[Any]) -> None:
     """Refuse a pair of numbers, alone or before a word, which other libraries take for a range."""
     pair = [item for item in entry[:2] if isinstance(item, int | float)]
     pair = [item for item in pair if not isinstance(item, bool)]
-    if len(pair) < 2 or len(entry) > 3 or not all(isinstance(item, str) for item in entry[2:]):
+    scales = [item for item in entry[2:] if isinstance(item, str) and _SCALE.search(item)]
+    if len(pair) < 2 or len(entry) > 3 or len(scales) < len(entry) - 2:
         return
     kind = "int" if all(isinstance(item, int) for item in pair) else "float"
     low, high = pair
-    log = ", log" * any("log" in item for item in entry[2:])
+    log = ", log" * any("log" in item for item in scales)
     raise RefusalError(
         f"{entry!r} may be a range or a choice: for a range write "
         f"'{kind}({low}, {high}{log})', for a choice 'choice({low}, {high})'."
@@ -247,6 +250,7 @@ def _constant(text: str) -> str | int | float:
 
 
 def _choice(choices: list[Any]) -> CategoricalDistribution:
+    choices = [each.item() if isinstance(each, np.generic) else each for each in choices]
     for choice in choices:
         if not isinstance(choice, str | int | float | bool):
             raise RefusalError(f"a choice is a text, a number or true/false, not {choice!r}.")

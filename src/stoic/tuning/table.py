@@ -10,6 +10,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 from typing import Any
 
@@ -126,9 +127,10 @@ def read_table(path: Path, space: Space) -> Table:
         there = ", ".join(columns) or "none"
         raise RefusalError(f"{path} needs a column 'value' for the results: there are {there}.")
     if not space:
+        first, options = _suggestion(columns, rows)
         raise RefusalError(
-            f"The ranges of the parameters are missing. As wide as the data in {path} they are, "
-            f"and should be wider where better settings may be: {_suggestion(columns, rows)}"
+            f"The ranges of the parameters are missing. {first}As wide as the data in {path} they "
+            f"are, and should be wider where better settings may be: {options}"
         )
     of = {
         name: found
@@ -263,9 +265,9 @@ def _number(text: str | None, column: str) -> float | None:
         raise RefusalError(f"{column} must be a number, or empty, got {text!r}.") from error
 
 
-def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> str:
-    """Write --param options for the columns that may be parameters."""
-    options = []
+def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> tuple[str, str]:
+    """Write --param options for the columns that may be parameters, and what others lack."""
+    options, refused = [], []
     for column in columns:
         cells = [str(row[column] or "").strip() for _, row in rows]
         texts = sorted({cell for cell in cells if cell})
@@ -279,6 +281,7 @@ def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> s
         try:
             check_name(name)
         except RefusalError:
+            refused.append(repr(column))
             continue
         try:
             numbers = [float(text) for text in texts]
@@ -290,6 +293,17 @@ def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> s
         low, high = min(numbers), max(numbers)
         whole = all(text.lstrip("+-").isdecimal() for text in texts)
         if math.isfinite(high - low):
-            ends = f"{low:.0f}, {high:.0f}" if whole else f"{low:g}, {high:g}"
+            ends = f"{low:.0f}, {high:.0f}"
+            if not whole:
+                ends = f"{_outward(low, ROUND_FLOOR):g}, {_outward(high, ROUND_CEILING):g}"
             options.append(f"--param '{name}={'int' if whole else 'float'}({ends})'")
-    return " ".join(options) or "there is no column that varies."
+    first = ""
+    if refused:
+        names = f"{', '.join(refused)} {'have' if len(refused) > 1 else 'has'}"
+        first = f"To be a parameter, {names} to be renamed: letters, digits, '_', '.' and '-'. "
+    return first, " ".join(options) or "there is no column that varies."
+
+
+def _outward(number: float, rounding: str) -> float:
+    """Round to the six digits that are written."""
+    return float(Context(prec=6, rounding=rounding).create_decimal(repr(number)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Recommendation
@@ -30,7 +30,7 @@ from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_a
 from stoic.integrations.optuna.objectives import needs_one
 from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.possible import PossibleValues, is_result, stored_possible
-from stoic.integrations.optuna.synced_learner import SyncedLearner
+from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.undecided import alone, flat, steep, summit, undecided
 from stoic.integrations.optuna.unmodelled import (
     Parameters,
@@ -413,7 +413,7 @@ def _with_model(compared: _Compared) -> Explanation:
         return Explanation(best, None, math.nan, math.inf, {}, math.nan, **aside)
     if not (len(tried) or reading.given):
         return _without_model(reading, best, aside)
-    chosen, repeats = None, 0
+    chosen, repeats, failures = None, 0, 0
     if len(tried):
         if reading.aim is not None:
             threshold = _threshold(recommendation)
@@ -424,6 +424,9 @@ def _with_model(compared: _Compared) -> Explanation:
         # What was run differs where the same was asked: another measurement of the same setting
         here |= [trial.params == chosen.params for trial in compared.at]
         repeats = int((here & (compared.trusted >= DISTRUSTED)).sum())
+        again = [t for t in reading.trials if t.params == chosen.params]
+        failed = [t for t in again if t.state == TrialState.FAIL]
+        failures = sum(failure_kind(trial) != "transient" for trial in failed)
         aside["unmodelled"] += reading.parameters.outdated(chosen.params)
     mean, std = compared.at_best(x)
     optimum = synced.encoding.decode(recommendation.model_x) | reading.given
@@ -435,6 +438,7 @@ def _with_model(compared: _Compared) -> Explanation:
         untried=None if len(tried) else untried,
         undecided=compared.doubts(rows, mean),
         repeats=repeats,
+        failures=failures,
         steep=falling,
         confirmation=None if standing is None else standing.outcome(),
         feasible=None if feasibility is None else float(feasibility(x[None])[0]),

@@ -130,6 +130,8 @@ class Explanation(ShownAsText):
         which queries would resolve it; None where they do not.
     repeats:
         Number of trusted trials at the recommended setting. One alone may be luck.
+    failures:
+        Number of trials at that setting that failed, and not by a transient cause.
     confirmation:
         Outcome of the confirming measurements; None if there are none, with an aim, and where
         values are given.
@@ -176,6 +178,7 @@ class Explanation(ShownAsText):
     unmodelled: tuple[str, ...] = ()
     undecided: str | None = None
     repeats: int = 0
+    failures: int = 0
     steep: tuple[int, ...] = ()
     confirmation: Confirmation | None = None
     possible: PossibleValues | None = None
@@ -209,6 +212,13 @@ class Explanation(ShownAsText):
     def unconfirmed(self) -> bool:
         """True if a single trusted trial is at the recommended setting, and none confirmed it."""
         return self.repeats == 1 and self.confirmation is None
+
+    @property
+    def failed_there(self) -> str:
+        """How often the recommended setting failed, to be said after its result."""
+        return f", failed {self.failures} of {self.failures + self.repeats} times there" * bool(
+            self.failures
+        )
 
     def trust_of(self, number: int) -> float:
         """Return the trust in a trial, by its number; nan if the model did not observe it."""
@@ -416,8 +426,8 @@ def best_lines(known: Explanation) -> list[str]:
             f"recommended    trial {known.recommended.number}: estimated "
             f"{estimated(known.recommended_mean, sd)}, "
             f"observed {written(known.recommended.value, sd)}"
-            + ", once: not confirmed"
-            * known.unconfirmed
+            + ", once: not confirmed" * known.unconfirmed
+            + known.failed_there
         )
         lines.append(f"               {setting(known.recommended.params)}")
         run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)
