@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -22,6 +23,14 @@ _CLOSER = (2.0, 0.5)  # units: radii of the local search about the best point
 _CORNERED = 6  # up to this many moving coordinates, all corners are moves
 _MOVES = 32  # quasi-random moves in a ball, and as many in each smaller one
 _SIZES = (1.0, 0.5, 0.25)
+
+
+class _Known(NamedTuple):
+    """Bounds of points, and their band, which is kept so that its posterior keeps its identity."""
+
+    band: Band
+    lower: Array
+    upper: Array
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -42,12 +51,16 @@ class Ground:
         The domain of the points.
     centres:
         Those of ``rows`` that are compared by their moves, (c,), increasing; all if None.
+    known:
+        Bounds of the first points by each band that was asked, shared by the grounds that add to
+        these points.
     """
 
     points: Array
     rows: Integers
     domain: Domain
     centres: Integers | None = None
+    known: dict[tuple[int, float], _Known] = field(default_factory=dict, repr=False)
 
     @property
     def compared(self) -> Integers:
@@ -55,8 +68,20 @@ class Ground:
         return self.rows if self.centres is None else self.centres
 
     def bounds(self, band: Band) -> tuple[Array, Array]:
-        """Lower and upper bounds of f on all points, both (N,)."""
-        return band.bounds(self.points)
+        """Lower and upper bounds of f on all points, both (N,), not to be written to.
+
+        Those that are known are not predicted again: most of the points are in several grounds of a
+        round, and what is pending may be nothing.
+        """
+        key = id(band.posterior), band.width
+        known = self.known.get(key)
+        if known is None or len(known.lower) > len(self.points):
+            known = _Known(band, *band.bounds(self.points))
+        elif new := len(self.points) - len(known.lower):
+            lower, upper = band.bounds(self.points[-new:])
+            known = _Known(band, np.append(known.lower, lower), np.append(known.upper, upper))
+        self.known[key] = known
+        return known.lower, known.upper
 
     def usable(self, upper: Array, view: View) -> Array:
         """Upper bound (N,) weighted by the probability of feasibility, down to the floor."""
@@ -237,7 +262,8 @@ def _with_centres(view: View, here: Ground, centres: Array, others: Array) -> Gr
     # A learner may probe moves in the part that may be chosen, but compares centres alone
     rows = n + len(centres) + np.flatnonzero(view.among.contains(others))
     known = None if here.centres is None else np.concatenate([here.centres, first])
-    return Ground(points, np.concatenate([here.rows, first, rows]), here.domain, known)
+    rows = np.concatenate([here.rows, first, rows])
+    return replace(here, points=points, rows=rows, centres=known)
 
 
 def without_given_up(
