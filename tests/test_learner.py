@@ -120,6 +120,9 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
         (lambda: agent.tell(x[0], 1.0, noise=np.inf), "noise variance is a positive number"),
         (lambda: agent.tell(x[0], np.datetime64("NaT")), "result is a number"),
         (lambda: agent.tell(x[0], np.timedelta64(90, "s")), "result is a number"),
+        (lambda: agent.tell(x[0], [np.timedelta64(90, "s")]), "result is a number"),
+        (lambda: agent.tell(x[0], np.array([np.datetime64("NaT")], object)), "result is a num"),
+        (lambda: agent.tell(x[0], np.ma.array(np.arange(1), dtype="m8[s]")), "result is a num"),
         (lambda: agent.tell(x, [1, 2, 3], noise=[1.0, 1.0]), "3 results but 2 noise variances"),
         (lambda: agent.tell(x, [1, 2, 3], choice=[]), "3 inputs but 0 choices"),
         (lambda: agent.tell(x, [1, 2, 3], censored=[True, False]), "for each of 3 results"),
@@ -577,6 +580,9 @@ def test_pending_choices_are_forgotten_one_several_none_or_all():
     assert len(agent.pending) == 2
     agent.forget_pending(third)
     assert len(agent.pending) == 1
+    with pytest.raises(ValueError, match="a choice or several, got None"):
+        agent.forget_pending([agent.pending[0], None])
+    assert len(agent.pending) == 1
     agent.forget_pending()
     assert not agent.pending
 
@@ -593,6 +599,10 @@ def test_a_result_answers_the_nearest_choice_or_none():
     agent.tell([one.x, two.x], [0.0, 0.0], choice=[one, None])
     assert agent.pending == [two]
     assert len(agent.history.moved) == 4  # those that were executed elsewhere
+    other = agent.ask()
+    agent.tell([0.5 * (other.x + two.x), two.x], [0.0, 0.0])
+    assert_array_equal(agent.history.moved[4:], [other.x])
+    assert not agent.pending
 
 
 def test_a_noise_variance_is_not_always_known():

@@ -307,8 +307,7 @@ class Balanced(Optimizer):
 
     def forget_pending(self, choices: Choice | Iterable[Choice] | None = None) -> None:
         """Forget pending choices, as :meth:`~stoic.optimizer.Optimizer.forget_pending`."""
-        these = [choices] if isinstance(choices, Choice) else choices
-        for forgotten in self.history.pending.forget(these):
+        for forgotten in self.history.pending.forget(choices):
             self._learner_of(forgotten).forget_pending(_question(forgotten))
         if choices is None:
             for learner in self.learners:

@@ -26,14 +26,24 @@ VARIANCES = 1e-300, 1e300  # range of a noise variance that is computed with
 def numbers(values: object, what: str) -> Array:
     """Convert to an array of numbers; masked ones are nan. ``what`` begins a refusal."""
     try:
+        if not isinstance(values, float) and getattr(getattr(values, "dtype", 0), "kind", 0) != "f":
+            _refuse_times(values)
         if isinstance(values, np.ma.MaskedArray):
             return np.asarray(np.ma.filled(values.astype(float), np.nan))
-        if getattr(getattr(values, "dtype", None), "kind", "f") in "mM":
-            raise TypeError("A time is no number.")  # NumPy counts its units
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError, OverflowError) as error:
         got = f"{values!r:.200}"
         raise ValueError(f"{what} is a number or an array of numbers, got {got}.") from error
+
+
+def _refuse_times(values: object) -> None:
+    """Raise TypeError for dates and durations, of which NumPy makes the number of their units."""
+    known = np.asarray(values)
+    times = known.dtype.kind in "mM"
+    if known.dtype.kind == "O":
+        times = any(isinstance(each, np.datetime64 | np.timedelta64) for each in known.flat)
+    if times:
+        raise TypeError("A time is no number.")
 
 
 def as_results(y: object) -> Array:

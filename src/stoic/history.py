@@ -217,18 +217,16 @@ class History:
 
         What was chosen and not executed is recorded, also of a choice that is not pending.
         """
-        given, found = evaluations.choices, []
-        for row, point in enumerate(evaluations.x):
+        x, given = evaluations.x, evaluations.choices
+        if given is None:
+            found = self.pending.answer(x, self.domain.widths)
+        else:
+            found = [None if each is None else self.pending.remove(each) for each in given]
+        for row, answered in enumerate(found):
             said = None if given is None else given[row]
-            if said is not None:
-                answered = next(iter(self.pending.forget([said])), None)
-            else:
-                known = given is not None  # that it answers none
-                answered = None if known else self.pending.answer(point, self.domain.widths)
             if (chosen := said or answered) is not None and self._apart(chosen, evaluations, row):
                 self._moved.append(chosen.x)
                 self._moved_points = None
-            found.append(answered)
         return found
 
     def _apart(self, choice: Choice, evaluations: Evaluations, row: int) -> bool:

@@ -116,8 +116,13 @@ class Optimizer(ABC):
         """Forget pending choices, for which no result will come: one, several, or by default all.
 
         Nothing changes where one is not pending.
+
+        Raises
+        ------
+        ValueError
+            If one is no choice.
         """
-        self.history.pending.forget([choices] if isinstance(choices, Choice) else choices)
+        self.history.pending.forget(choices)
 
     def _points(self, pending: object) -> Array:
         """Points of the domain that a caller keeps account of, as pending ones, shape (k, d)."""

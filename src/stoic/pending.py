@@ -63,33 +63,40 @@ class Pending:
             self._choices[choice._key] = choice
             self._unfiled.append(choice)
 
-    def answer(self, x: Array, widths: Array) -> Choice | None:
-        """Remove the choice that a result at ``x`` (d,) answers, and return it; ``None`` if none.
+    def answer(self, x: Array, widths: Array) -> list[Choice | None]:
+        """Remove the choices that results at ``x`` (n, d) answer, and return them; None if none.
 
-        That is the oldest choice of the same point, or, if this point is not pending, the nearest
-        one in ``widths`` (d,): something was executed a little elsewhere.
+        That is the oldest choice of the same point. A result where none is pending answers the
+        nearest one that is left, in ``widths`` (d,): something was executed a little elsewhere.
         """
-        if len(self._choices) == 1:
+        if len(x) == len(self._choices) == 1:
             _, only = self._choices.popitem()
             self.clear()
-            return only
+            return [only]
         self._file()
-        if (same := self._at.get(_place(x))) is not None:
-            return self._remove(next(iter(same)))
-        if not self._choices:
-            return None
-        points = np.array([choice.x for choice in self])
-        nearest = np.argmin((np.abs(points - x) / widths).max(axis=1, initial=0.0))
-        return self._remove(list(self._choices)[nearest])
+        found = [self._at_place(point) for point in x]
+        for row, answered in enumerate(found):
+            if answered is None and self._choices:
+                points = np.array([choice.x for choice in self])
+                apart = (np.abs(points - x[row]) / widths).max(axis=1, initial=0.0)
+                found[row] = self._pop(list(self._choices)[np.argmin(apart)])
+        return found
 
-    def forget(self, choices: Iterable[Choice] | None = None) -> list[Choice]:
-        """Remove these choices, or all, and return those of them that were pending."""
+    def remove(self, choice: Choice) -> Choice | None:
+        """Remove a choice and return it; None if it is not pending."""
+        self._file()
+        return self._pop(choice._key)
+
+    def forget(self, choices: Choice | Iterable[Choice] | None = None) -> list[Choice]:
+        """Remove one choice, several, or by default all, and return those that were pending."""
         if choices is None:
             forgotten = list(self)
             self.clear()
             return forgotten
-        self._file()
-        found = [self._remove(choice._key) for choice in choices]
+        these = [choices] if isinstance(choices, Choice) else list(choices)
+        if wrong := [each for each in these if not isinstance(each, Choice)]:
+            raise ValueError(f"What is forgotten is a choice or several, got {wrong[0]!r:.200}.")
+        found = map(self.remove, these)
         return [choice for choice in found if choice is not None]
 
     def _file(self) -> None:
@@ -97,7 +104,11 @@ class Pending:
             self._at.setdefault(_place(new.x), OrderedDict())[new._key] = None
         self._unfiled.clear()
 
-    def _remove(self, key: object) -> Choice | None:
+    def _at_place(self, x: Array) -> Choice | None:
+        same = self._at.get(_place(x))
+        return None if same is None else self._pop(next(iter(same)))
+
+    def _pop(self, key: object) -> Choice | None:
         removed = self._choices.pop(key, None)
         if removed is not None:
             place = _place(removed.x)

@@ -447,7 +447,10 @@ def test_a_grid_needs_a_number_for_each_coordinate():
         (lambda: Lattice([0, 1], [1.0, 2.0]), r"got shape \(2,\) on the coordinates \[0, 1\]"),
         (lambda: Lattice([0], []), "finite values"),
         (lambda: Lattice([0], [1.0, np.nan]), "finite values"),
-        (lambda: Box([0.0], [1.0], [Lattice([5], [0.0, 1.0])]), r"coordinates 0 to 0, got \[5\]"),
+        (lambda: Box([0.0], [1.0], [Lattice([5], [0.0, 1.0])]), r"coordinates, 0 to 0, got \[5\]"),
+        (lambda: Lattice([0.5], [0.0, 1.0]), "numbers of different coordinates"),
+        (lambda: Lattice([0, 0], np.eye(2)), "numbers of different coordinates"),
+        (lambda: Box([0.0], [1.0], [Lattice(0, [0.0, 1.0])] * 2), r"0 to 0, got \[0, 0\]"),
     ],
 )
 def test_a_lattice_that_fits_nowhere_is_refused(make, said):

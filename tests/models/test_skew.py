@@ -160,6 +160,14 @@ def test_it_is_asked_again_where_a_new_result_is_too_good_or_a_tenth_is_new(monk
     assert fits_that_ask(x, y, 54) == list(range(55, 61))
 
 
+def test_it_is_asked_where_there_was_a_posterior_of_nothing():
+    x, y = old_results(1)
+    learner = Learner(BOX, robust(), seed=0)
+    learner.surrogate.posterior()
+    learner.tell(x, y)
+    np.testing.assert_array_equal(learner.trust, learned(x, y).trust)
+
+
 @pytest.mark.long
 def test_beyond_the_exact_model_it_stays_from_fit_to_fit():
     x, y = old_results(0, 290)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import optuna
 import pytest
 
+from stoic.integrations.optuna import FAILED, explain
 from stoic.tuning import explaining
 from stoic.tuning.explaining import Explainer
 
+FAIL = optuna.trial.TrialState.FAIL
 SPACE = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
 
 
@@ -47,3 +49,21 @@ def test_before_there_is_a_value_nothing_is_known():
     assert explainer() is None
     study.add_trial(optuna.create_trial(params={"x": 0.5}, distributions=SPACE, value=1.0))
     assert explainer().recommended.number == 0
+
+
+def test_it_says_how_often_the_recommended_setting_failed():
+    study = optuna.create_study()
+    failures = (None, "bad", "infeasible", "transient")
+    for x, failed in [*((x, "") for x in (0.1, 0.3, 0.5, 0.7, 0.9)), *((0.5, f) for f in failures)]:
+        trial = optuna.trial.create_trial(
+            params={"x": x},
+            distributions=SPACE,
+            value=(x - 0.5) ** 2 if failed == "" else None,
+            state=optuna.trial.TrialState.COMPLETE if failed == "" else FAIL,
+            user_attrs={FAILED: failed} if failed else {},
+        )
+        study.add_trial(trial)
+    known = explain(study)
+    assert known.recommended.params == {"x": 0.5}
+    assert known.failures == 3
+    assert "once: not confirmed, failed 3 times there" in str(known)

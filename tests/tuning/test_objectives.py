@@ -148,6 +148,18 @@ def test_one_output_to_maximize_is_one_objective(stoic):
     assert [trial.value for trial in stored().trials] == [t.params["x"] for t in stored().trials]
 
 
+def test_values_are_told_by_the_name_of_an_objective_alone(stoic):
+    rule = "regex:t=([0-9.]+)"
+    goals = f"--minimize loss --maximize '{rule}'"
+    assert stoic(f"create-study b --param 'x=float(0, 1)' {goals}")[2] == 0
+    stoic("ask b")
+    assert f"loss 0.5, {rule} 7" in stoic(f"tell b 0 '{rule}=7' loss=0.5")[0]
+    stoic("create-study c --param 'x=float(0, 1)'")
+    stoic("ask c")
+    _, err, code = stoic("tell c 0 x=0.3")
+    assert (code, "one objective without a name, and 'x' is none" in err) == (2, True)
+
+
 def test_ask_and_tell_one_value_for_each_objective(stoic):
     _, err, code = stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL}")
     assert code == 0
@@ -170,7 +182,9 @@ def test_ask_and_tell_one_value_for_each_objective(stoic):
     _, err, code = stoic("tell 3 loss=0.3 gian=1")
     assert (code, "has the objectives loss, gain, and 'gian' is none" in err) == (2, True)
     _, err, code = stoic("tell 3 loss=0.3")
-    assert (code, "Got 1 value for trial 3" in err) == (2, True)
+    assert (code, "The value of gain is missing" in err) == (2, True)
+    _, err, code = stoic("tell 3 loss=0.3 --values 3")
+    assert (code, "say the same" in err) == (2, True)
     assert stored().trials[3].state == TrialState.RUNNING
     assert stoic("tell 3 --failed infeasible")[0] == "trial 3 is fail\n"
     for line, said in (

@@ -175,6 +175,9 @@ def test_a_pair_of_numbers_may_be_a_range_or_a_choice(pair, ways):
     assert all(way in str(refused.value) for way in ways)
     assert parse_space({"x": [1, 2, 4]})["x"] == CategoricalDistribution([1, 2, 4])
     assert parse_space({"x": [1, 2.5, "a"]})["x"] == CategoricalDistribution([1, 2.5, "a"])
+    with pytest.raises(RefusalError, match="may be a range"):
+        parse_space({"x": [np.int64(1), np.int64(10), "log"]})
+    assert parse_space({"x": [1, 2, "catalog"]})["x"].choices == (1, 2, "catalog")
     numpy = [np.int64(1), np.float64(0.5), np.bool_(False), np.str_("a")]
     choices = parse_space({"x": numpy})["x"].choices
     assert [type(choice) for choice in choices] == [int, float, bool, str]

@@ -263,7 +263,7 @@ def test_everything_says_that_a_study_is_undecided_and_the_best_unconfirmed(cont
     cards = {card.title: card for card in Report.of(contradictory).cards()}
     assert cards["Undecided"].text == WHY
     assert cards["Recommended"].text == "trial 3, observed 0.75, once: not confirmed"
-    assert "not confirmed, failed 2 of 3 times there" in str(replace(known, failures=2))
+    assert "not confirmed, failed 2 times there" in str(replace(known, failures=2))
     decided, result = replace(known, undecided=None), Result(0.5, None, "", 1.0)
     trial, out = contradictory.trials[0], io.StringIO()
     with display(Console(file=out), 10) as observer:

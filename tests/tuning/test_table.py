@@ -240,7 +240,7 @@ def test_what_it_suggests_can_be_copied(table):
     space = parse_assignments(options[1::2])
     assert space["k"] == CategoricalDistribution(["a,b", "c d", "it's"])
     assert len(table(text.replace("größe x", "note"), space).trials) == 3
-    assert "'größe x' has to be renamed: letters, digits" in str(refused.value)
+    assert "'größe x' cannot name a parameter: use the letters" in str(refused.value)
 
 
 def test_the_ranges_that_it_suggests_hold_the_data(table):

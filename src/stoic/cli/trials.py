@@ -249,18 +249,20 @@ def tell(
     from stoic.integrations.reported import noise_of
     from stoic.tuning.by_hand import tell_number
     from stoic.tuning.failure import parse_kind
-    from stoic.tuning.objectives import in_order
+    from stoic.tuning.objectives import by_name
     from stoic.tuning.pruning import report_number
-    from stoic.tuning.space import parse_named, read_number
+    from stoic.tuning.space import read_number
     from stoic.tuning.storage import in_one_sentence
 
     name, trial_number, words = _told(what or [], study_name, trial_number)
-    named = parse_named(words) if any("=" in word for word in words) else {}
-    if words and (values or (trial_number is None and not named)):
-        raise RefusalError(f"One trial at a time: do not know what {' '.join(words)!r} is.")
-    numbers = list(named.values()) if named else words
-    values = [read_number("A value", each) for each in numbers] or values or None
+    if words and values:
+        raise RefusalError(f"--values and {' '.join(words)!r} say the same: leave out one of them.")
+    named = any("=" in word for word in words)
     place = Place(name, None, storage, storage_class)
+    if named:
+        values = by_name(place.load(), words)
+    elif words:
+        values = [read_number("A value", word) for word in words]
     said = [values, state, failed, standard_error, *(executed or []), *(constraint or [])]
     said.append(censored or None)
     if csv is not None:
@@ -303,8 +305,6 @@ def tell(
     study = place.load()
     if noise is not None:
         check_single(study, "--standard-error")
-    if named and values is not None:
-        values = in_order(study, dict(zip(named, values, strict=True)))
     with in_one_sentence(f"Could not tell trial {trial_number}"):
         ended_before = skip_if_finished and any(
             trial.number == trial_number and trial.state.is_finished()

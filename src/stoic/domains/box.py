@@ -58,16 +58,22 @@ class Lattice:
         def __init__(self, columns: ArrayLike, values: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
-        columns = np.array(self.columns, dtype=np.intp, ndmin=1)
+        columns = np.array(numbers(self.columns, "A coordinate of a lattice"), ndmin=1)
+        if columns.ndim != 1 or (columns % 1.0).any() or len(np.unique(columns)) < len(columns):
+            raise ValueError(
+                f"A lattice has the numbers of different coordinates, got {self.columns!r}."
+            )
+        columns = columns.astype(np.intp)
         values = numbers(self.values, "A value of a lattice")
         if values.ndim == 1 and len(columns) == 1:
             values = values[:, None]
-        if columns.ndim != 1 or values.ndim != 2 or values.shape[1:] != columns.shape:
+        if values.ndim != 2 or values.shape[1:] != columns.shape:
             raise ValueError(
                 "A lattice has values of shape (k, c) on c coordinates, got shape "
                 f"{values.shape} on the coordinates {columns.tolist()}."
             )
-        if not len(values) or not np.isfinite(values).all():
+        # The sum, since a category of 5,000 choices has 25 million values
+        if not len(values) or not np.isfinite(values.sum()):
             raise ValueError(f"A lattice has finite values, got {self.values!r:.200}.")
         if len(columns) == 1:
             values = np.sort(values, axis=0)
@@ -173,12 +179,12 @@ class Box:
                 f"coordinate {k}."
             )
         lattices = (self.lattices,) if isinstance(self.lattices, Lattice) else tuple(self.lattices)
-        for lattice in lattices:
-            if not np.isin(lattice.columns, np.arange(len(lower))).all():
-                raise ValueError(
-                    f"A lattice of a box is on its coordinates 0 to {len(lower) - 1}, got "
-                    f"{lattice.columns.tolist()}."
-                )
+        columns = [column for lattice in lattices for column in lattice.columns.tolist()]
+        if not np.isin(columns, np.arange(len(lower))).all() or len(set(columns)) < len(columns):
+            raise ValueError(
+                f"Lattices of a box are on different coordinates, 0 to {len(lower) - 1}, got "
+                f"{columns}."
+            )
         with np.errstate(over="ignore"):  # an infinite width is refused
             widths = check_widths(upper - lower)
         object.__setattr__(self, "lattices", lattices)

@@ -100,7 +100,8 @@ class Search:
         assert earlier.posterior is not None
         n, k = len(self.observations), len(earlier.excess)
         excess = np.concatenate([earlier.excess, np.full(n - k, np.inf)])
-        bare = replace(earlier, excess=excess, explanations=())  # no chain of all earlier fits
+        # Without what the next fit has of its own
+        bare = replace(earlier, excess=excess, explanations=(), all_trusted=None)
         known = self.under(bare, earlier.posterior.prior)
         judgement = self.judge(known)
         judged = np.concatenate(

@@ -37,8 +37,9 @@ def with_few_good_results(
     It is asked for where ``settled`` rejects at least three results, of forty or more, that are
     better than it expects at any trusted input, each the only one at its own: where there are
     others, they tell more. The posterior is that of the results as they are, the evidence that of
-    the model on the other scale, less the odds against one outlier. None where that is negligible,
-    or was for ``earlier``, the result for fewer observations, and little has changed since.
+    the model on the other scale, less the odds against one outlier. None where that is negligible.
+    Where it was no explanation of ``earlier``, the result for fewer observations, it is not asked
+    for until a new result is too good, or there are a tenth more.
     """
     rules, posterior, observations = search.rules, settled.posterior, search.observations
     if len(observations) < _LEAST or posterior is None or not rules.fitting.refits:
@@ -71,9 +72,10 @@ def with_few_good_results(
 
 def _due(earlier: Hypothesis | None, too_good: Booleans) -> bool:
     """Return True if the other scale has a say already, or may have one since ``earlier``."""
-    if earlier is None or any(each.credit for each in earlier.explanations):
+    k = 0 if earlier is None else len(earlier.excess)
+    if earlier is None or not k or any(each.credit for each in earlier.explanations):
         return True
-    n, k = len(too_good), len(earlier.excess)
+    n = len(too_good)
     grown = math.floor(math.log(n) / _GROWTH) > math.floor(math.log(k) / _GROWTH)
     return k == n or grown or bool(too_good[k:].any())
 

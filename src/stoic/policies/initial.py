@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stoic.data import Array, Choice
-from stoic.domains import Domain
+from stoic.domains import SAME, Domain
 from stoic.policies.base import View, Wrapper, choices_at
 
 
@@ -62,7 +62,8 @@ class Initial(Wrapper):
         # At the start, or where suggestions were forgotten
         if not len(left):
             left = view.domain.spread(self.n, view.rng)
-            new = (left[:, None] != np.concatenate(tried)).any(axis=2).all(axis=1)
+            steps: Array = np.abs(left[:, None] - np.concatenate(tried))  # (n, tried, d)
+            new = (steps > SAME * view.domain.widths).any(axis=2).all(axis=1)
             left = left[new][-missing:]
         if 0 < len(left) < n:  # a batch that begins in the design is of the design
             left = np.concatenate([left, view.domain.spread(n - len(left), view.rng)])

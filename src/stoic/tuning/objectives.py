@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +13,7 @@ from stoic.integrations.optuna.objectives import objective_names
 from stoic.objectives import MOST
 from stoic.refusal import RefusalError
 from stoic.tuning.reading import NotANumberError, NoValueError, Reading
+from stoic.tuning.space import read_number
 
 Direction = Literal["minimize", "maximize"]
 DIRECTIONS: tuple[Direction, ...] = ("minimize", "maximize")
@@ -95,15 +96,23 @@ def merge_objectives(
     return stored
 
 
-def in_order(study: optuna.Study, values: Mapping[str, float]) -> list[float]:
-    """Return values by name in the order of a study's objectives."""
-    names = objective_names(study) or tuple(study.metric_names or values)[:1]
-    if unknown := next((name for name in values if name not in names), None):
-        raise RefusalError(
-            f"The study {study.study_name!r} has the objective{'s' * (len(names) > 1)} "
-            f"{', '.join(names)}, and {unknown!r} is none."
-        )
-    return [values[name] for name in names if name in values]
+def by_name(study: optuna.Study, words: Sequence[str]) -> list[float]:
+    """Return values that are given as NAME=VALUE, in the order of a study's objectives."""
+    values: dict[str, float] = {}
+    for word in words:
+        name, equals, text = word.rpartition("=")  # a rule that reads an output may have one, too
+        if not name or not equals or name in values:
+            raise RefusalError(f"Values by name are NAME=VALUE, each name once, got {word!r}.")
+        values[name] = read_number(f"The value of {name}", text)
+    names = objective_names(study) or tuple(study.metric_names or ())
+    there = f"the objectives {', '.join(names)}" if names else "one objective without a name"
+    for name in values:
+        if name not in names:
+            raise RefusalError(f"The study {study.study_name!r} has {there}, and {name!r} is none.")
+    for name in names:
+        if name not in values:
+            raise RefusalError(f"The value of {name} is missing: nan if it is not known.")
+    return [values[name] for name in names]
 
 
 def written(objectives: Sequence[Objective]) -> str:

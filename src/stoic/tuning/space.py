@@ -26,7 +26,7 @@ FORMS = "float(low, high[, log | step=s]), int(low, high[, log | step=s]) or cho
 
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_SCALE = re.compile("log|uniform|linear")  # the third of a range of other libraries
+_SCALE = re.compile("q?log.*|q?uniform|linear")  # the third of a range of other libraries
 _ITEM = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,"']*)\s*(?:,|$)""")
 
 
@@ -139,6 +139,7 @@ def parse_range(name: str, entry: object) -> BaseDistribution:
 
 def _range(entry: object) -> BaseDistribution:
     if isinstance(entry, list | tuple):
+        entry = [each.item() if isinstance(each, np.generic) else each for each in entry]
         _refuse_bounds(entry)
         return _choice(list(entry))
     call = _CALL.fullmatch(entry) if isinstance(entry, str) else None
@@ -152,7 +153,7 @@ def _refuse_bounds(entry: Sequence[Any]) -> None:
     """Refuse a pair of numbers, alone or before a word, which other libraries take for a range."""
     pair = [item for item in entry[:2] if isinstance(item, int | float)]
     pair = [item for item in pair if not isinstance(item, bool)]
-    scales = [item for item in entry[2:] if isinstance(item, str) and _SCALE.search(item)]
+    scales = [item for item in entry[2:] if isinstance(item, str) and _SCALE.fullmatch(item)]
     if len(pair) < 2 or len(entry) > 3 or len(scales) < len(entry) - 2:
         return
     kind = "int" if all(isinstance(item, int) for item in pair) else "float"
@@ -250,7 +251,6 @@ def _constant(text: str) -> str | int | float:
 
 
 def _choice(choices: list[Any]) -> CategoricalDistribution:
-    choices = [each.item() if isinstance(each, np.generic) else each for each in choices]
     for choice in choices:
         if not isinstance(choice, str | int | float | bool):
             raise RefusalError(f"a choice is a text, a number or true/false, not {choice!r}.")

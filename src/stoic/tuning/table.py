@@ -280,8 +280,8 @@ def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> t
         name = column.removeprefix(_PARAMETER)
         try:
             check_name(name)
-        except RefusalError:
-            refused.append(repr(column))
+        except RefusalError as refusal:
+            refused.append(f"{refusal} ")
             continue
         try:
             numbers = [float(text) for text in texts]
@@ -297,13 +297,12 @@ def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> t
             if not whole:
                 ends = f"{_outward(low, ROUND_FLOOR):g}, {_outward(high, ROUND_CEILING):g}"
             options.append(f"--param '{name}={'int' if whole else 'float'}({ends})'")
-    first = ""
-    if refused:
-        names = f"{', '.join(refused)} {'have' if len(refused) > 1 else 'has'}"
-        first = f"To be a parameter, {names} to be renamed: letters, digits, '_', '.' and '-'. "
-    return first, " ".join(options) or "there is no column that varies."
+    if not options and not refused:
+        options.append("there is no column that varies.")
+    return "".join(refused), " ".join(options)
 
 
 def _outward(number: float, rounding: str) -> float:
     """Round to the six digits that are written."""
-    return float(Context(prec=6, rounding=rounding).create_decimal(repr(number)))
+    rounded = float(Context(prec=6, rounding=rounding).create_decimal(repr(number)))
+    return rounded if math.isfinite(rounded) else number

@@ -216,9 +216,8 @@ class Explanation(ShownAsText):
     @property
     def failed_there(self) -> str:
         """How often the recommended setting failed, to be said after its result."""
-        return f", failed {self.failures} of {self.failures + self.repeats} times there" * bool(
-            self.failures
-        )
+        times = "once" if self.failures == 1 else f"{self.failures} times"
+        return f", failed {times} there" * bool(self.failures)
 
     def trust_of(self, number: int) -> float:
         """Return the trust in a trial, by its number; nan if the model did not observe it."""

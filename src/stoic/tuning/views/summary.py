@@ -243,6 +243,7 @@ def _recommended_record(known: Explanation) -> dict[str, Any] | None:
     else:
         return None
     found |= {"mean": number(known.recommended_mean), "std": number(known.recommended_std)}
+    found["failures"] = known.failures
     return found if known.feasible is None else found | {"feasible": known.feasible}
 
 
