@@ -62,9 +62,9 @@ class Initial(Wrapper):
         # At the start, or where suggestions were forgotten
         if not len(left):
             left = view.domain.spread(self.n, view.rng)
-            steps: Array = np.abs(left[:, None] - np.concatenate(tried))  # (n, tried, d)
-            new = (steps > SAME * view.domain.widths).any(axis=2).all(axis=1)
-            left = left[new][-missing:]
+            steps = np.abs(left[:, None] - np.concatenate(tried))  # (n, tried, d)
+            apart = np.any(steps > SAME * view.domain.widths, axis=2)
+            left = left[np.all(apart, axis=1)][-missing:]
         if 0 < len(left) < n:  # a batch that begins in the design is of the design
             left = np.concatenate([left, view.domain.spread(n - len(left), view.rng)])
         return left[:n], left[n:]
