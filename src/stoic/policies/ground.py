@@ -261,9 +261,9 @@ def _with_centres(view: View, here: Ground, centres: Array, others: Array) -> Gr
     first = n + np.arange(len(centres))
     # A learner may probe moves in the part that may be chosen, but compares centres alone
     rows = n + len(centres) + np.flatnonzero(view.among.contains(others))
-    known = None if here.centres is None else np.concatenate([here.centres, first])
+    compared = None if here.centres is None else np.concatenate([here.centres, first])
     rows = np.concatenate([here.rows, first, rows])
-    return replace(here, points=points, rows=rows, centres=known)
+    return replace(here, points=points, rows=rows, centres=compared)
 
 
 def without_given_up(
