@@ -46,6 +46,11 @@ def _refuse_times(values: object) -> None:
         raise TypeError("A time is no number.")
 
 
+def are_variances(noise: Array) -> bool:
+    """Return True if all are noise variances: positive and finite, or nan where not known."""
+    return bool(np.all(np.isnan(noise) | ((noise > 0.0) & np.isfinite(noise))))
+
+
 def as_results(y: object) -> Array:
     """Results as a new array (n,), finite ones clipped to ``LARGEST`` in size.
 

@@ -17,6 +17,7 @@ from stoic.data import (
     Failures,
     Integers,
     Observations,
+    are_variances,
     as_results,
     numbers,
 )
@@ -263,7 +264,7 @@ def _variances(noise: object, k: int) -> Array:
             f"Got {k} results but {len(variances)} noise variances: give one for each, or one for "
             "all."
         )
-    if not np.all(np.isnan(variances) | ((variances > 0.0) & np.isfinite(variances))):
+    if not are_variances(variances):
         raise ValueError(
             f"A noise variance is a positive number, or nan if it is not known, got {noise!r}."
         )

@@ -8,7 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stoic.data import DISTRUSTED, Array, Choice, FailureKind, Observations, numbers
+from stoic.data import (
+    DISTRUSTED,
+    Array,
+    Choice,
+    FailureKind,
+    Observations,
+    are_variances,
+    numbers,
+)
 from stoic.domains import Domain
 from stoic.learner import Learner, generator, parts_of
 from stoic.models import LeaveOneOutGP
@@ -193,7 +201,7 @@ class MultiLearner(Optimizer):
                 ]
                 # Before the first one: nothing may be stored of what another one refuses
                 known = [each for each in noises if each is not None]
-                if not all((np.isnan(e) | ((e > 0.0) & np.isfinite(e))).all() for e in known):
+                if not all(map(are_variances, known)):
                     raise ValueError(
                         "The noise variances of an objective are positive numbers, or nan where "
                         f"they are not known, got {noise!r}."

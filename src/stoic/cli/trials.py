@@ -249,7 +249,7 @@ def tell(
     from stoic.integrations.reported import noise_of
     from stoic.tuning.by_hand import tell_number
     from stoic.tuning.failure import parse_kind
-    from stoic.tuning.objectives import by_name
+    from stoic.tuning.objectives import in_order, parse_values
     from stoic.tuning.pruning import report_number
     from stoic.tuning.space import read_number
     from stoic.tuning.storage import in_one_sentence
@@ -257,12 +257,10 @@ def tell(
     name, trial_number, words = _told(what or [], study_name, trial_number)
     if words and values:
         raise RefusalError(f"--values and {' '.join(words)!r} say the same: leave out one of them.")
-    named = any("=" in word for word in words)
+    named = parse_values(words) if any("=" in word for word in words) else {}
+    if words:
+        values = list(named.values()) or [read_number("A value", word) for word in words]
     place = Place(name, None, storage, storage_class)
-    if named:
-        values = by_name(place.load(), words)
-    elif words:
-        values = [read_number("A value", word) for word in words]
     said = [values, state, failed, standard_error, *(executed or []), *(constraint or [])]
     said.append(censored or None)
     if csv is not None:
@@ -292,6 +290,7 @@ def tell(
             raise RefusalError("--step has one intermediate value, and nothing else goes with it.")
         study = place.load()
         check_single(study, "--step")
+        values = in_order(study, named) if named else values
         with in_one_sentence(f"Could not tell a step of trial {trial_number}"):
             pruned = report_number(study, trial_number, step, values[0])
         print("prune" if pruned else "go on")
@@ -303,6 +302,7 @@ def tell(
     if standard_error is not None and noise is None:
         raise RefusalError(f"standard-error must be a number above 0, got {standard_error:g}.")
     study = place.load()
+    values = in_order(study, named) if named else values
     if noise is not None:
         check_single(study, "--standard-error")
     with in_one_sentence(f"Could not tell trial {trial_number}"):

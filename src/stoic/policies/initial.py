@@ -25,7 +25,7 @@ class Initial(Wrapper):
     """``n`` points that cover the domain (scrambled Sobol on a box), then another policy.
 
     Observations from elsewhere count, and failures: the design ends once ``n`` inputs are observed,
-    failed or pending. It has none of these. A batch that begins in the design is of the design. A
+    failed or pending. It leaves these out. A batch that begins in the design is of the design. A
     query for a part of the domain goes to ``then`` at once.
 
     Guarantee

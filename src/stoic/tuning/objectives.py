@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -96,14 +96,19 @@ def merge_objectives(
     return stored
 
 
-def by_name(study: optuna.Study, words: Sequence[str]) -> list[float]:
-    """Return values that are given as NAME=VALUE, in the order of a study's objectives."""
+def parse_values(words: Sequence[str]) -> dict[str, float]:
+    """Parse values that are given as NAME=VALUE."""
     values: dict[str, float] = {}
     for word in words:
         name, equals, text = word.rpartition("=")  # a rule that reads an output may have one, too
         if not name or not equals or name in values:
             raise RefusalError(f"Values by name are NAME=VALUE, each name once, got {word!r}.")
         values[name] = read_number(f"The value of {name}", text)
+    return values
+
+
+def in_order(study: optuna.Study, values: Mapping[str, float]) -> list[float]:
+    """Return values by name in the order of a study's objectives, all of which are given."""
     names = objective_names(study) or tuple(study.metric_names or ())
     there = f"the objectives {', '.join(names)}" if names else "one objective without a name"
     for name in values:

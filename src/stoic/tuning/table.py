@@ -297,9 +297,8 @@ def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> t
             if not whole:
                 ends = f"{_outward(low, ROUND_FLOOR):g}, {_outward(high, ROUND_CEILING):g}"
             options.append(f"--param '{name}={'int' if whole else 'float'}({ends})'")
-    if not options and not refused:
-        options.append("there is no column that varies.")
-    return "".join(refused), " ".join(options)
+    none = "there is no column that varies and can name a parameter."
+    return "".join(refused), " ".join(options) or none
 
 
 def _outward(number: float, rounding: str) -> float:

@@ -424,8 +424,8 @@ def _with_model(compared: _Compared) -> Explanation:
         # What was run differs where the same was asked: another measurement of the same setting
         here |= [trial.params == chosen.params for trial in compared.at]
         repeats = int((here & (compared.trusted >= DISTRUSTED)).sum())
-        again = [t for t in reading.trials if t.params == chosen.params]
-        failed = [t for t in again if t.state == TrialState.FAIL]
+        failed = [t for t in reading.trials if t.state == TrialState.FAIL]
+        failed = [t for t in failed if t.params == chosen.params]
         failures = sum(failure_kind(trial) != "transient" for trial in failed)
         aside["unmodelled"] += reading.parameters.outdated(chosen.params)
     mean, std = compared.at_best(x)

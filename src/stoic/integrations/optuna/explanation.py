@@ -214,10 +214,11 @@ class Explanation(ShownAsText):
         return self.repeats == 1 and self.confirmation is None
 
     @property
-    def failed_there(self) -> str:
-        """How often the recommended setting failed, to be said after its result."""
+    def caveats(self) -> str:
+        """What is said after the recommended result: measured once, failed there."""
         times = "once" if self.failures == 1 else f"{self.failures} times"
-        return f", failed {times} there" * bool(self.failures)
+        failed = f", failed {times} there" * bool(self.failures)
+        return ", once: not confirmed" * self.unconfirmed + failed
 
     def trust_of(self, number: int) -> float:
         """Return the trust in a trial, by its number; nan if the model did not observe it."""
@@ -424,9 +425,7 @@ def best_lines(known: Explanation) -> list[str]:
         lines.append(
             f"recommended    trial {known.recommended.number}: estimated "
             f"{estimated(known.recommended_mean, sd)}, "
-            f"observed {written(known.recommended.value, sd)}"
-            + ", once: not confirmed" * known.unconfirmed
-            + known.failed_there
+            f"observed {written(known.recommended.value, sd)}" + known.caveats
         )
         lines.append(f"               {setting(known.recommended.params)}")
         run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)

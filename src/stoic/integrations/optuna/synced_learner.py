@@ -35,12 +35,7 @@ from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.stored_model import method_digest, stored_model
 from stoic.integrations.optuna.turns import announced
 from stoic.integrations.optuna.unmodelled import FAILED, Parameters, violates
-from stoic.integrations.recipe import (
-    DEFAULT,
-    Recipe,
-    build_learner,
-    in_direction,
-)
+from stoic.integrations.recipe import DEFAULT, Recipe, build_learner, in_direction
 from stoic.learner import Learner
 from stoic.models.constraints import SURE, Constraints
 from stoic.models.feasibility import Feasibility

@@ -163,8 +163,7 @@ class Report:
         if recommended is not None:
             estimate = estimated(known.recommended_mean, known.recommended_std, "±")
             observed = written(recommended.value, known.recommended_std)
-            text = f"trial {recommended.number}, observed {observed}"
-            text += ", once: not confirmed" * known.unconfirmed + known.failed_there
+            text = f"trial {recommended.number}, observed {observed}{known.caveats}"
             if known.feasible is not None:
                 text += f", feasible with probability {known.feasible:.2f}"
             row = rows.get(recommended.number)
