@@ -1,14 +1,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import stats
 
 import literal
 from literal import one
 from stoic import recipes
 from stoic.data import Observations
 from stoic.defences import AdaptivePlateau, Anchored, Plateau
-from stoic.defences.plateau import small_sample_factor
 from stoic.domains import Box
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
@@ -157,27 +155,6 @@ def test_an_anchor_has_hyperparameters_of_its_own():
     assert settled.anchor.n == 24
     assert settled.anchor.prior is not family
     assert settled.anchor.prior.kernel.theta[1] != 0.0
-
-
-def test_few_observations_widen_the_plateau():
-    observations = some(20)
-    narrow, wide = (
-        Anchored(GaussianProcess(PRIOR, ANCHOR), 0.5, 0.8, "scale", small_sample=small)
-        for small in (False, True)
-    )
-    for n in (2, 8, 20):
-        rows = observations.until(n)
-        ratio = wide.fit(BOX, rows).plateau.half_width / narrow.fit(BOX, rows).plateau.half_width
-        assert ratio == pytest.approx(small_sample_factor(rows.until(n - 1)))
-    # P(t_f > 3 factor) = P(N > 3), by the densities' other implementation
-    for n in (2, 8, 30):
-        factor = small_sample_factor(some(n))
-        assert stats.t.sf(3.0 * factor, max(0.37 * (n - 1), 1.0)) == pytest.approx(
-            stats.norm.sf(3.0)
-        )
-    # and these are the numbers that its docstring has
-    for n, stated in ((2, "79"), (3, "79"), (8, "3.8"), (30, "1.3")):
-        assert f"{small_sample_factor(some(n)):.2g}" == stated
 
 
 def test_the_first_result_after_crashes_is_not_judged_by_nothing():

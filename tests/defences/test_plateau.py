@@ -10,7 +10,7 @@ from scipy import stats
 import literal
 from stoic.data import Observations
 from stoic.defences import AdaptivePlateau, Plateau, Trust
-from stoic.defences.plateau import confirmed
+from stoic.defences.plateau import small_sample_factor
 from stoic.domains import Box, Finite
 from stoic.kernels import RBF, Matern52, Scaled
 from stoic.models import GaussianProcess
@@ -232,29 +232,19 @@ def test_results_far_from_zero_and_small_are_as_good_as_any():
     assert_allclose(means[0], means[1], atol=1e-7)
 
 
-def test_results_at_the_same_place_confirm_each_other():
-    # Far from the centre, but told twice: believed. Told once, or twice differently: not.
-    line = Box([0.0], [2.0])
-    x = np.append(np.linspace(0.0, 1.0, 14), [1.2, 1.21, 1.5, 1.51, 1.8])[:, None]
-    y = np.append(0.3 * np.sin(9.0 * x[:14, 0]), [50.0, 50.2, 50.0, -70.0, 50.0])
-    rows = Observations(x, y, np.full(19, np.nan))
-    for place, twice in ((0.0, False), (0.01, True)):
-        settled = AdaptivePlateau(3.0, 0.5, small_sample=False, place=place).fit(line, rows)
-        believed = settled(rows, Prior(Matern52(0.3), 0.01)).trust > 0.5
-        assert_array_equal(believed, [True] * 14 + [twice, twice, False, False, False])
-
-
-def test_confirmation_is_by_the_median_of_the_others():
-    rng = np.random.default_rng(2)
-    line = Box([0.0], [1.0])
-    x, y = rng.uniform(0.0, 0.2, (40, 1)), rng.standard_normal(40)
-    y[[3, 9]] = np.nan, np.inf
-    rows = Observations(x, y, np.full(40, np.nan))
-    centre = np.asarray(confirmed(line, rows, 0.5, 0.01))
-    for i in range(40):
-        others = (j for j in range(40) if j != i and np.isfinite(y[j]))
-        near = [y[j] for j in others if abs(x[j] - x[i]) <= 0.01]
-        said = np.median(near) if near else np.nan
-        expected = said if abs(y[i] - said) < abs(y[i] - 0.5) else 0.5
-        assert centre[i] == pytest.approx(expected)
-    assert confirmed(line, rows, 0.5, 0.0) == 0.5
+def test_few_observations_widen_the_plateau():
+    observations = some(20)
+    narrow, wide = (AdaptivePlateau(0.5, 0.8, small_sample=small) for small in (False, True))
+    for n in (2, 8, 20):
+        rows = observations.until(n)
+        ratio = wide.fit(BOX, rows).half_width / narrow.fit(BOX, rows).half_width
+        assert ratio == pytest.approx(small_sample_factor(rows))
+    # P(t_f > 3 factor) = P(N > 3), by the densities' other implementation
+    for n in (2, 8, 30):
+        factor = small_sample_factor(some(n))
+        assert stats.t.sf(3.0 * factor, max(0.37 * (n - 1), 1.0)) == pytest.approx(
+            stats.norm.sf(3.0)
+        )
+    # and these are the numbers that its docstring has
+    for n, stated in ((2, "79"), (3, "79"), (8, "3.8"), (30, "1.3")):
+        assert f"{small_sample_factor(some(n)):.2g}" == stated

@@ -9,7 +9,7 @@ import numpy as np
 
 from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
-from stoic.defences.plateau import NEGLIGIBLE, Plateau, confirmed, small_sample_factor
+from stoic.defences.plateau import NEGLIGIBLE, Plateau
 from stoic.domains import Domain
 from stoic.posteriors.base import FittedDefence, Model, Posterior
 from stoic.posteriors.prior import Prior
@@ -66,12 +66,6 @@ class Anchored(Defence):
         ``"scale"`` or ``"noise"``.
     scale:
         The unit: a robust scale of the observations by default, or a fixed one.
-    place:
-        Results less than this share of the domain's widths apart confirm each other, see
-        :func:`~stoic.defences.plateau.confirmed`; 0, or the prequential form: never.
-    small_sample:
-        If true, multiply the half-width by
-        :func:`~stoic.defences.plateau.small_sample_factor`.
     prequential:
         If true, weigh each row once.
     negligible:
@@ -92,8 +86,6 @@ class Anchored(Defence):
     unit: Literal["scale", "noise"] = "noise"
     scale: Scale = median_and_mad
     prequential: bool = False
-    small_sample: bool = False
-    place: float = 0.0
     negligible: float = NEGLIGIBLE
 
     def __post_init__(self) -> None:
@@ -116,10 +108,8 @@ class Anchored(Defence):
         known = observations.until(n - 1) if seen else observations
         anchor = self.anchor(domain, known, None if earlier is None else earlier.anchor)
         centre, std = anchor.predict(observations.x) if n else (np.empty(0), np.empty(0))
-        g = np.asarray(confirmed(domain, observations, centre, self.place))
         scale = self.scale(domain, observations)[1]
-        half_width = self._half_width(anchor, std, scale) * self._widen(known)
-        return self._about(g, scale, half_width, anchor)
+        return self._about(centre, scale, self._half_width(anchor, std, scale), anchor)
 
     def _one_by_one(
         self, domain: Domain, observations: Observations, earlier: Settled | None
@@ -137,15 +127,11 @@ class Anchored(Defence):
             mean, std = anchor.predict(observations.x[[row]])
             centres.append(mean.item())
             scales.append(self.scale(domain, known)[1])
-            half_width = self._half_width(anchor, std, scales[-1]) * self._widen(known)
-            half_widths.append(float(np.max(half_width)))
+            half_widths.append(float(np.max(self._half_width(anchor, std, scales[-1]))))
         if anchor is None:  # no row was weighed
             anchor = self.anchor(domain, observations, None)
         settled = self._about(np.array(centres), np.array(scales), np.array(half_widths), anchor)
         return settled if earlier is None else earlier.followed_by(settled)
-
-    def _widen(self, known: Observations) -> float:
-        return small_sample_factor(known) if self.small_sample else 1.0
 
     def _half_width(self, anchor: Posterior, std: Array, scale: float) -> float | Array:
         """L_R in units of f where the standard deviation of the anchor is ``std`` (m,)."""

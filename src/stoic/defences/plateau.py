@@ -17,7 +17,6 @@ from typing import Literal
 
 import numpy as np
 from scipy import special
-from scipy.spatial.distance import cdist
 
 from stoic.data import Array, Observations, Targets
 from stoic.defences.base import Defence
@@ -145,9 +144,6 @@ class AdaptivePlateau(Defence):
         L in units of s, or ``"quantile"``: the 95 % quantile of |y - median|, at least 0.1 s.
     small_sample:
         If true, multiply a numerical half-width by :func:`small_sample_factor`.
-    place:
-        Results less than this share of the domain's widths apart confirm each other, see
-        :func:`confirmed`; 0 for never.
     shape:
         c, in units of ``unit``.
     unit:
@@ -169,7 +165,6 @@ class AdaptivePlateau(Defence):
     unit: Literal["scale", "noise"] = "scale"
     scale: Scale = median_and_mad
     small_sample: bool = True
-    place: float = 0.0
     negligible: float = NEGLIGIBLE
     revises = True
 
@@ -190,33 +185,9 @@ class AdaptivePlateau(Defence):
             half_width = self.half_width * scale
             if self.small_sample:
                 half_width *= small_sample_factor(observations)
-        g = confirmed(domain, observations, centre, self.place)
         if self.unit == "noise":
-            return Plateau(half_width, self.shape, g, "noise", self.negligible)
-        return Plateau(half_width, self.shape * scale, g, "value", self.negligible)
-
-
-def confirmed(
-    domain: Domain, observations: Observations, centre: float | Array, place: float
-) -> float | Array:
-    """Return ``centre`` or the median of others at the same place, whichever is closer, (n,).
-
-    Observations at the same place are at most ``place`` widths of the domain apart in every
-    coordinate. An outlier is trusted then only if another one repeats it.
-    """
-    if place == 0.0:
-        return centre
-    u, observed = observations.x / domain.widths, observations.observed
-    near = (cdist(u, u, "chebyshev") <= place) & np.isfinite(observed)
-    np.fill_diagonal(near, False)  # no row confirms itself
-    repeated = near.any(axis=1)
-    others = np.where(near[repeated], observed, np.nan)
-    chosen = np.broadcast_to(np.asarray(centre, dtype=float), observed.shape).copy()
-    with np.errstate(invalid="ignore", over="ignore"):
-        median, y = np.nanmedian(others, axis=1), observed[repeated]
-        closer = np.abs(y - median) < np.abs(y - chosen[repeated])
-    chosen[repeated] = np.where(closer, median, chosen[repeated])
-    return chosen
+            return Plateau(half_width, self.shape, centre, "noise", self.negligible)
+        return Plateau(half_width, self.shape * scale, centre, "value", self.negligible)
 
 
 def small_sample_factor(observations: Observations) -> float:

@@ -47,14 +47,11 @@ class ActingPlateau:
         L_R,t(x) = sqrt(beta_A,t) Psi(T_c) std_A(x) + N_T(delta / 3) of appendix D.5.1, which is at
         most the constant of Algorithm 2 and allows an estimated T_c. The constant does not: with
         ``corruptions="distrusted"`` it and Delta, below, are those for T_c = 0.
-    small_sample:
-        True if it is wider while observations are few, as the anchor's is.
     """
 
     half_width: float | Literal["anchor"] | None = None
     shape: float = 0.25
     unit: Literal["scale", "noise"] = "scale"
-    small_sample: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,15 +66,11 @@ class Anchor:
         the centre.
     prequential:
         Weight each observation once, by the anchor before it was observed.
-    place:
-        Results less than this share of the domain's widths apart are replicates, which confirm each
-        other; 0 for never.
     """
 
     half_width: float | None = None
     shape: float | None = None
     prequential: bool = False
-    place: float = 0.0
 
 
 _ACTING, _ANCHOR = ActingPlateau(), Anchor()
@@ -242,7 +235,6 @@ def a2_rcgp_ucb(
             plateau.unit,
             scale,
             small_sample=anchor.half_width is None and not theory.proved,
-            place=anchor.place,
         )
     else:
         anchor_defence = _fixed_plateau(prior, kappa, anchor_half_width, anchor_shape, plateau.unit)
@@ -252,8 +244,6 @@ def a2_rcgp_ucb(
         plateau.shape,
         plateau.unit,
         scale if prior is None else _prior_scale(prior, kappa),
-        small_sample=plateau.small_sample,
-        place=anchor.place,
         prequential=anchor.prequential,
     )
     model = GaussianProcess(prior or family(domain), defence, fitted)
