@@ -99,6 +99,12 @@ def test_it_chooses_what_the_first_one_would_have_chosen():
     assert one.ask(SPACE).params == resumed(other).ask(SPACE).params
 
 
+def test_where_inputs_move_the_model_is_the_same(study, fits):
+    resumed(study, threshold=0.1, tolerance={"x": 0.05}).ask(SPACE)
+    explain(study)
+    assert not fits
+
+
 def test_an_explanation_begins_with_it(study, fits):
     warm = explain(study)
     assert not fits

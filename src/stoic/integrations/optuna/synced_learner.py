@@ -161,8 +161,6 @@ class SyncedLearner:
         self._latest = _ended(None)
 
     def _method(self) -> str | None:
-        if self.aim is not None:
-            return None  # where inputs move the model is not stored
         return method_digest(
             self.recipe, self.encoding, self.possible, self.sources, self.signs.tolist()
         )
