@@ -1,6 +1,7 @@
 """Regret bound balancing: the algorithm as printed, what it never drops, and who is told what."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -498,6 +499,31 @@ def test_some_of_what_is_on_its_way_may_be_forgotten():
     assert [choice for learner in balanced.learners for choice in learner.pending] == own
     balanced.forget_pending(asked[1])  # again: nothing happens
     assert balanced.pending == [asked[0], asked[3]]
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_what_one_has_pending_is_pending_for_all(owned):
+    balanced = build(GRID, recipes.any_threat(prior=PRIOR), seed=0)
+    first = balanced.ask_batch(4, pending=None if owned else [])
+    waiting = None if owned else [choice.x for choice in first]
+    asked = [*first, *balanced.ask_batch(2, pending=waiting)]
+    assert len({choice.notes["learner"] for choice in asked}) > 1
+    assert len({choice.arm for choice in asked}) == 6
+    again = pickle.loads(pickle.dumps(balanced))
+    assert [choice.arm for choice in again.pending] == [c.arm for c in asked if owned]
+
+
+def test_a_span_of_something_else_is_said():
+    balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0)] * 2)
+    for k in range(9):
+        choice = balanced.ask()
+        balanced.tell(choice.x, -20.0 - k)
+    choice = balanced.ask()
+    with pytest.warns(UserWarning, match=r"outside of the span \(0, 1\).*span=\(low, high\)"):
+        balanced.tell(choice.x, math.nan)
+    balanced.tell(balanced.ask().x, -20.0)
+    assert str(balanced).startswith("Balanced on Finite(")
+    assert "\nresults      11\n" in str(balanced)
 
 
 def test_all_draw_from_the_generator_that_is_set():

@@ -13,7 +13,7 @@ from stoic import recipes, testing
 from stoic.confidence import Fixed, Schedule
 from stoic.data import Choice
 from stoic.defences import AdaptivePlateau, Plateau, Trust
-from stoic.domains import Box, Finite
+from stoic.domains import Box, Finite, Lattice
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess, LeaveOneOutGP
@@ -110,7 +110,7 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
     for tell, message in (
         (lambda: agent.tell(bad, [1.0, 2.0, 3.0]), "must be finite, got .*nan.*an error in an inp"),
         (lambda: agent.tell([np.inf, 0.0], 1.0), "must be finite"),
-        (lambda: agent.tell([10.0], 1.0), r"has 2 coordinates, got .*\(1, 1\): pass shape \(2,\)"),
+        (lambda: agent.tell([10.0], 1.0), r"has 2 coordinates, got 1: pass shape \(2,\)"),
         (lambda: agent.tell([[10.0, 0.0, 0.0]], 1.0), "has 2 coordinates"),
         (lambda: agent.tell([[[10.0, 0.0]]], 1.0), "has 2 coordinates"),
         (lambda: agent.tell([99.0, 0.0], 1.0), "not one of the 64 points|outside"),
@@ -126,6 +126,9 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
         (lambda: agent.tell(x[0], np.ma.array(np.arange(1), dtype="m8[s]")), "result is a num"),
         (lambda: agent.tell(x, [1, 2, 3], noise=[1.0, 1.0]), "3 results but 2 noise variances"),
         (lambda: agent.tell(x, [1, 2, 3], choice=[]), "3 inputs but 0 choices"),
+        (lambda: agent.tell(x[0], 1.0, choice={"x": 1}), "answers a choice of ask, or None, got"),
+        (lambda: agent.ask(context={1: [0.0, 0.5]}), "one finite value, got .0.0, 0.5"),
+        (lambda: agent.ask(context={True: 0.5}), "numbered 0 to 1, got True"),
         (lambda: agent.tell(x, [1, 2, 3], censored=[True, False]), "for each of 3 results"),
         (lambda: agent.tell(x, [1, 2, 3], censored="yes"), "censored is True or False"),
         (lambda: agent.tell(x, [1, 2, np.inf], censored=[False, False, True]), "finite number"),
@@ -682,3 +685,42 @@ def test_a_recipe_without_its_brackets_is_refused():
 def test_what_is_no_seed_is_refused(seed):
     with pytest.raises(ValueError, match="whole number from 0 on, a generator of NumPy or None"):
         Learner(Box([0.0], [1.0]), seed=seed)
+
+
+def hill(x):
+    return -((x[0] - 0.5 + x[1] / 60.0) ** 2)
+
+
+@pytest.mark.parametrize("wrong", [hill([0.99, 10.0]), -50.0], ids=["bad", "outlier"])
+@pytest.mark.parametrize("finite", [False, True])
+def test_one_bad_point_alone_is_no_answer_for_its_context(wrong, finite):
+    box = Box([0.0, -10.0], [1.0, 30.0])
+    rng = np.random.default_rng(1)
+    x = np.c_[rng.uniform(0.0, 1.0, 40), rng.uniform(-10.0, 30.0, 40)]
+    grid = Finite(np.concatenate([x, [[0.99, 10.0], [0.4, 10.0]]]))
+    agent = Learner(grid if finite else box, seed=0)
+    agent.tell(x, [hill(point) + 0.01 * rng.standard_normal() for point in x])
+    agent.tell([0.99, 10.0], wrong)
+    best = agent.recommend(context={1: 10.0})
+    assert abs(best.x[0] - 1.0 / 3.0) < 0.1
+    assert best.lower > -0.05
+    # A tried point that is nearly as good as any is the answer
+    agent.tell([0.4, 10.0], hill([0.4, 10.0]))
+    assert agent.recommend(context={1: 10.0}).x[0] == 0.4
+
+
+def test_what_lies_between_the_values_of_a_lattice_is_not_recommended():
+    box = Box([0.0, 0.0], [1.0, 5.0], lattices=(Lattice(np.array([1]), np.arange(6.0)),))
+    agent = Learner(box, seed=0)
+    x = box.sample(12, np.random.default_rng(0))
+    agent.tell(x, [-((a - 0.5) ** 2) - (b - 2.4) ** 2 for a, b in x])
+    agent.tell([0.5, 2.4], 0.0)
+    assert box.contains(agent.recommend().x[None])[0]
+
+
+def test_what_is_printed_has_a_deviation_only_where_there_is_a_scale():
+    agent = Learner(Box([0.0], [1.0]), seed=0)
+    agent.tell([0.5], 1.0)
+    assert str(agent).endswith("recommended  [0.5]: 1 +- unknown")
+    agent.tell([[0.1], [0.9]], [0.0, 0.2])
+    assert "unknown" not in str(agent)

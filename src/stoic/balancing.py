@@ -8,6 +8,7 @@ holds), only that one of them is.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
@@ -19,7 +20,7 @@ from stoic.data import Array, Booleans, Choice, FailureKind, Integers, Recommend
 from stoic.domains import Domain
 from stoic.history import Evaluations, History
 from stoic.learner import Learner
-from stoic.optimizer import Optimizer
+from stoic.optimizer import Optimizer, ShownRecommendation
 from stoic.pending import check_count
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.scales import Scale
@@ -28,7 +29,7 @@ from stoic.recipes import Balancing, Parts
 from stoic.rewards import Rewards, check_span
 
 
-class Balanced(Optimizer):
+class Balanced(ShownRecommendation, Optimizer):
     """Regret bound balancing with elimination, Algorithm 3 of [Bogunovic2021b]_.
 
     ask / tell / recommend, as a :class:`~stoic.learner.Learner`. The notes of a choice name the
@@ -160,38 +161,45 @@ class Balanced(Optimizer):
         """Suggest ``n`` points to evaluate in parallel, see :meth:`Optimizer.ask_batch`.
 
         Each choice comes from the kept learner whose putative bound is least, eq. (23), once its
-        pending choices count as played; from the next one if that waits for results.
+        pending choices count as played; from the next one if that waits for results. Unless it
+        plans or balances itself, what others have pending is pending for it, too.
         """
         check_count(n)
-        if pending is not None:  # the caller counts these; the choices of this call are added
-            theirs = self._points(pending)
+        theirs = None if pending is None else self._points(pending)
         given: dict[str, Any] = {"among": among, "context": context}
         queried = self.plays.tolist()
         for question in self.history.pending:
             queried[_owner(question)] += 1
         choices: list[Choice] = []
         for _ in range(n):
-            if pending is not None:
-                given["pending"] = np.array([*theirs, *(choice.x for choice in choices)])
+            # The choices of this call are added, whoever counts those before it
+            others = [each.x for each in self.history.pending] if theirs is None else theirs
+            waiting = np.array([*others, *(choice.x for choice in choices)])
             try:
-                choice = self._next(queried, given)
+                choice = self._next(queried, given, waiting, theirs is None)
             except Exception:  # these are not returned, so they must not stay pending
-                for other in choices if pending is None else ():
+                for other in choices if theirs is None else ():
                     self._learner_of(other).forget_pending(_question(other))
                 raise
             if choice is None:
                 break
             choices.append(choice)
             queried[_owner(choice)] += 1
-        if pending is None:
+        if theirs is None:
             self.history.pending.add(choices)
         return choices
 
-    def _next(self, queried: list[int], given: dict[str, Any]) -> Choice | None:
+    def _next(
+        self, queried: list[int], given: dict[str, Any], waiting: Array, owned: bool
+    ) -> Choice | None:
         """Choice of the learner with the least putative bound that does not wait for results."""
         # Ties go to the first: the sort is stable
         for i in sorted(self.kept, key=lambda i: self.bounds[i](queried[i])):
-            if answer := self.learners[i].ask_batch(1, **given):
+            one = self.learners[i]
+            alone = owned and (one.plans or isinstance(one, Balanced))
+            if answer := one.ask_batch(1, **given, pending=None if alone else waiting):
+                if owned and not alone:
+                    one.history.pending.add(answer)
                 notes = {**answer[0].notes, "learner": i, "question": answer[0]}
                 return replace(answer[0], notes=notes)
         return None
@@ -341,6 +349,14 @@ class Balanced(Optimizer):
     def _score(self, owner: int, reward: float) -> None:
         """Count a play, then eliminate learners whose rewards contradict their bound."""
         self._rewards.add(owner, reward)
+        if self._rewards.missed:
+            warnings.warn(
+                f"All of the first rewards are outside of the span ({self._rewards.low:g}, "
+                f"{self._rewards.high:g}), so that balancing compares nothing: give the range of "
+                "the rewards as span=(low, high), or scale them.",
+                UserWarning,
+                stacklevel=3,
+            )
         if callable(self.span) and self._rewards.outgrown(len(self)):
             self._rewards.move(*self.span(self.domain, self.observations), len(self))
         if len(self.kept) > 1:

@@ -241,7 +241,7 @@ class Recommendation:
     ----------
     x:
         Of the points tried, shape (d,): the one whose lower confidence bound is best, or the one
-        that the policy recommends.
+        that the policy recommends. In a part of the domain it may be one that was not tried.
     mean, lower, upper:
         Posterior mean and confidence bounds of f at ``x``. The bounds are infinite where
         hyperparameters are fitted and the results do not differ: nothing has a scale then.

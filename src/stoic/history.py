@@ -154,8 +154,14 @@ class History:
         arms = self.domain.locate(points)
         k = len(points)
         answered = [choice] if isinstance(choice, Choice) else choice
-        if answered is not None and len(answered) != k:
-            raise ValueError(f"Got {k} inputs but {len(answered)} choices: give one for each.")
+        if answered is not None:
+            if not isinstance(answered, Sequence) or not all(
+                each is None or isinstance(each, Choice) for each in answered
+            ):
+                got = f"{choice!r:.200}"
+                raise ValueError(f"A result answers a choice of ask, or None, got {got}.")
+            if len(answered) != k:
+                raise ValueError(f"Got {k} inputs but {len(answered)} choices: give one for each.")
         for each in answered or ():
             if each is not None and each.x.shape != (self.domain.dim,):
                 raise ValueError(

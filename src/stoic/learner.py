@@ -25,16 +25,15 @@ from stoic.data import (
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.history import History
 from stoic.models.constraints import ConstraintHistory, Constraints
-from stoic.optimizer import Optimizer
+from stoic.optimizer import Optimizer, ShownRecommendation
 from stoic.pending import check_count
-from stoic.policies.base import View
+from stoic.policies.base import Notes, View
 from stoic.policies.initial import Initial
 from stoic.policies.ucb import UpperConfidenceBound
 from stoic.policies.verified import VerifiedImprovement
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.fitting import Fitting, extreme
 from stoic.posteriors.prior import Prior
-from stoic.printable import ShownInNotebooks
 from stoic.recipes import Parts, robust
 from stoic.recipes.parts import check_prior
 from stoic.surrogate import Surrogate
@@ -45,6 +44,14 @@ from stoic.surrogate import Surrogate
 _DESIGN = 10
 
 
+# In a part of the domain an untried point is recommended if its lower bound is above the mean at
+# the best one tried by this share of the prior standard deviation. In 1,803 contexts with results,
+# of studies of seven functions, 20 or 50 random results, half of them with one in ten wrong, the
+# mean loss in standard deviations of the function is .38 (0: .37; never: .78); where ten results
+# share a context, .29 (0: .28; never: .34), and 5 % of what is recommended is untried (0: 11 %).
+_CLEARLY = 0.05
+
+
 def has_scale(model: object, observations: Observations) -> bool:
     """Return True if deviations have a scale: that of the model, or of results that differ."""
     # A model without a fitting, or with given hyperparameters, has a scale of its own
@@ -52,6 +59,11 @@ def has_scale(model: object, observations: Observations) -> bool:
         return True
     values = observations.observed[np.isfinite(observations.observed) & observations.measured]
     return len(np.unique(values)) > 1
+
+
+def clearly_above(bound: float, mean: float, posterior: Posterior) -> bool:
+    """Return True if a lower bound is more than f's deviation times a small share above a mean."""
+    return bool(bound > mean + _CLEARLY * posterior.max_variance**0.5)
 
 
 def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
@@ -80,7 +92,7 @@ def parts_of(domain: Domain, recipe: Callable[[Domain], Parts] | Parts | None) -
     return parts
 
 
-class Learner(ShownInNotebooks, Optimizer):
+class Learner(ShownRecommendation, Optimizer):
     """Bayesian optimizer with the interface ask / tell / recommend.
 
     Parameters
@@ -236,7 +248,7 @@ class Learner(ShownInNotebooks, Optimizer):
         Parameters
         ----------
         row:
-            Its number, from 0.
+            Its row in ``observations``, from 0; failures have none.
         y, noise, censored:
             As in :meth:`tell`.
 
@@ -252,18 +264,6 @@ class Learner(ShownInNotebooks, Optimizer):
             raise ValueError(f"There are {len(self)} observations, and no number {row!r}.")
         point = self.observations.x[row]
         self.history.revise(row, self.history.check(point, y, noise, censored=censored))
-
-    def __str__(self) -> str:
-        lines = [f"Learner on {self.domain!r}", f"results      {len(self)}"]
-        if len(doubtful := np.flatnonzero(self.trust < DISTRUSTED)):
-            lines.append(f"distrusted   {', '.join(map(str, doubtful.tolist()))} (from 0)")
-        if len(self.failures):
-            lines.append(f"failures     {len(self.failures)}")
-        if np.isfinite(self.observations.observed).any():
-            best = self.recommend().x
-            mean, std = self.estimate.predict(best[None])
-            lines.append(f"recommended  {best.tolist()}: {mean[0]:.6g} +- {std[0]:.2g}")
-        return "\n".join(lines)
 
     def recommend(
         self,
@@ -285,8 +285,9 @@ class Learner(ShownInNotebooks, Optimizer):
             Candidates instead of the executed points, shape (k, d): the suggested points, where
             something else was executed. Of none, the point of the best lower bound, tried or not.
         among, context:
-            As in :meth:`ask`: the best of a subset of the domain. Where nothing was tried in it,
-            the point of the best lower bound.
+            As in :meth:`ask`: the best of a subset of the domain. That is the point of the best
+            lower bound where no trusted result is, or where this bound is clearly above the mean at
+            the best one that was tried: in a new context one bad point alone is no answer.
 
         Raises
         ------
@@ -306,32 +307,36 @@ class Learner(ShownInNotebooks, Optimizer):
             # A stream of its own: a recommendation must not change the next suggestion.
             view = self._view(part)._replace(rng=np.random.default_rng(0))
             posterior = self.surrogate.posterior()
-            # A point whose observations are all rejected, or censored, is not recommended.
-            if settings is None:
-                # Beyond a window the bound is another model's, which may trust it
-                least = 0.0 if self.surrogate.exact is None else DISTRUSTED
-                trust = self.trust
-                trusted = (trust >= least) & (trust > 0.0) & self.observations.measured
-                x = self.observations.x[trusted if trusted.any() else slice(None)]
-            else:
-                x = self._points(settings)
-            tried = np.unique(x, axis=0)
+            tried = np.unique(
+                self._eligible(part) if settings is None else self._points(settings), axis=0
+            )
             if part is not self.domain:
                 tried = tried[part.contains(tried)]
-            if not len(tried):
+            untried = np.empty((0, self.domain.dim))
+            if not len(tried) or (part is not self.domain and settings is None):
                 # A negative width: the lower bound
-                tried = view.maximise(UpperConfidenceBound(Band(posterior, -band.width))).x[None]
-            best, notes = self.policy.recommend(
-                view._replace(reported=True), self._state, band, tried
-            )
-            here = tried[[best]]  # of thousands, each predicted by dozens of draws, one is needed
+                untried = view.maximise(UpperConfidenceBound(Band(posterior, -band.width))).x[None]
+
+            def best_of(points: Array) -> tuple[Array, Notes]:
+                reported = view._replace(reported=True)
+                best, notes = self.policy.recommend(reported, self._state, band, points)
+                return points[[best]], notes
+
+            # Of thousands, each predicted by dozens of draws, one is needed
+            here, notes = best_of(tried if len(tried) else untried)
             mean, _ = band.posterior.predict(here)
+            scaled = has_scale(self.model, self.observations)
+            if len(tried) and len(untried) and scaled:
+                bound = float(band.bounds(untried)[0][0])
+                if clearly_above(bound, float(mean[0]), posterior):
+                    here, notes = best_of(np.concatenate([here, untried]))
+                    mean, _ = band.posterior.predict(here)
             lower, upper = band.bounds(here)
-            if band.width > 0.0 and not has_scale(self.model, self.observations):
+            if band.width > 0.0 and not scaled:
                 lower, upper = np.array([-math.inf]), np.array([math.inf])
             peak = view.maximise(UpperConfidenceBound(Band(posterior, 0.0)))  # the mean
             return Recommendation(
-                tried[best].copy(),
+                here[0].copy(),
                 float(mean[0]),
                 float(lower[0]),
                 float(upper[0]),
@@ -340,6 +345,21 @@ class Learner(ShownInNotebooks, Optimizer):
                 float(posterior.predict(peak.x[None])[0][0]),
                 notes,
             )
+
+    def _eligible(self, part: Domain | Among) -> Array:
+        """Return the inputs that may be recommended, (k, d).
+
+        One whose observations are all rejected, or censored, is not, nor one between the values of
+        a lattice. Where no other is left all are eligible, but in a part of the domain none is.
+        """
+        # Beyond a window the bound is another model's, which may trust it
+        whole = part is self.domain
+        least = 0.0 if whole and self.surrogate.exact is None else DISTRUSTED
+        trust, x = self.trust, self.observations.x
+        trusted = (trust >= least) & (trust > 0.0) & self.observations.measured
+        if not self.domain.finite:
+            trusted[trusted] = self.domain.contains(x[trusted])
+        return x if whole and not trusted.any() else x[trusted]
 
     @property
     def posterior(self) -> Posterior:

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
-from stoic.data import Array, Choice, Failures, Observations, numbers
+from stoic.data import DISTRUSTED, Array, Choice, Failures, Observations, numbers
 from stoic.domains import Domain, as_points
 from stoic.history import History
 from stoic.pending import WaitingError
+from stoic.printable import ShownInNotebooks
+
+
+class ShownRecommendation(ShownInNotebooks):
+    """Optimizer that is printed as its results, those it distrusts, and what it recommends."""
+
+    def __str__(self: Any) -> str:
+        lines = [f"{type(self).__name__} on {self.domain!r}", f"results      {len(self)}"]
+        if len(doubtful := np.flatnonzero(self.trust < DISTRUSTED)):
+            lines.append(f"distrusted   {', '.join(map(str, doubtful.tolist()))} (from 0)")
+        if len(self.failures):
+            lines.append(f"failures     {len(self.failures)}")
+        if np.isfinite(self.observations.observed).any():
+            best = self.recommend()
+            std = self.estimate.predict(best.x[None])[1].item()
+            within = f"{std:.2g}" if math.isfinite(best.upper) else "unknown"
+            lines.append(f"recommended  {best.x.tolist()}: {best.mean:.6g} +- {within}")
+        return "\n".join(lines)
 
 
 class Optimizer(ABC):

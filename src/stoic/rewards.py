@@ -10,6 +10,7 @@ from stoic.data import Array, Integers
 
 _REACH = 3.0  # scales on either side of the location: the span that is estimated from results
 _LARGEST, _FINEST = 1e300, 1e-9  # location and scale; the scale relative to the location
+_FIRST = 10  # rewards: if none is in the span that was given, that is of something else
 _RENEWAL = 1.25  # the span is estimated anew once there are so many times as many results
 
 
@@ -65,6 +66,14 @@ class Rewards:
         count = len(self._all)
         variance = self._square / count - (sum(self._sums) / count) ** 2
         return 2.0 * self.width * math.sqrt(max(variance, 0.0))
+
+    @property
+    def missed(self) -> bool:
+        """True once, when some were counted and no reward is in the span that was given."""
+        if len(self._all) != _FIRST or self.found_in:
+            return False
+        known = [reward for _, reward in self._all if not math.isnan(reward)]
+        return bool(known) and not any(self.low <= reward <= self.high for reward in known)
 
     def add(self, learner: int, reward: float) -> None:
         """Add a reward, nan for a failure."""

@@ -390,7 +390,7 @@ def test_a_part_has_the_values_that_are_given():
     for values, message in (
         ({1: 11.0}, "has 11 in coordinate 1: the nearest value there is 10"),
         ({2: 0.0}, "numbered 0 to 1, got 2"),
-        ({0: np.nan}, "Coordinate 0 must be given a finite value"),
+        ({0: np.nan}, "Coordinate 0 must be given one finite value"),
     ):
         with pytest.raises(ValueError, match=message):
             grid.having(values)

@@ -89,6 +89,18 @@ def test_where_nothing_was_run_the_model_says_what_is_best():
     assert number.untried["n"] == 1
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["minimize", "maximize"])
+def test_a_bad_trial_alone_is_not_the_answer_for_what_it_was_run_with(sign):
+    settings = [*drawn(60), {"kind": "b", "n": 3, "x": -2.0}]
+    study = study_of(settings, sign=sign)
+    known = explain(study, fixed={"n": 3})
+    assert known.observed_best.number == known.instead_of == 60
+    assert known.recommended is None
+    assert value(known.untried) < 0.5
+    assert "by the model alone, clearly better than trial 60: estimated " in str(known)
+    assert explain(study).instead_of is None
+
+
 def test_a_lie_alone_is_not_recommended():
     settings = [*drawn(40), {"kind": "b", "n": 3, "x": 6.0}]
     study = study_of(settings, [*map(value, settings[:-1]), -1e6])
@@ -130,7 +142,8 @@ def test_a_grid_has_only_some_values():
     settings = [s | {"x": round(s["x"])} for s in drawn(50)]
     study = study_of(settings)
     known = explain(study, recipe=gridded, fixed={"x": 2})
-    assert known.recommended.params["x"] == known.model_optimum["x"] == 2
+    assert known.untried == {"kind": "a", "n": 2, "x": 2}
+    assert known.model_optimum["x"] == 2
     with pytest.raises(RefusalError, match=r"x=2\.25: the nearest has x=2\.0"):
         explain(study, recipe=gridded, fixed={"x": 2.25})
     never = explain(study, recipe=gridded, fixed={"n": 3})
@@ -151,8 +164,9 @@ def test_any_recipe_is_asked_for_what_is_given(recipe):
     settings = [s | {"x": float(round(s["x"]))} for s in drawn(60)]
     for fixed in ({"kind": "b"}, {"n": 3, "kind": "b"}):
         known = explain(study_of(settings), recipe=recipe, fixed=fixed)
-        params = known.untried if "n" in fixed else known.recommended.params
+        params = known.untried or known.recommended.params
         assert fixed.items() <= params.items()
+        assert "n" not in fixed or known.recommended is None
         assert fixed.items() <= known.model_optimum.items()
 
 

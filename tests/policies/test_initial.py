@@ -101,10 +101,27 @@ def test_what_is_on_its_way_counts():
     assert len(agent.ask_batch(30)) == 30
 
 
-def test_a_question_about_a_part_goes_to_the_policy():
+@pytest.mark.parametrize("domain", [BOX, BOX.grid([9, 5])], ids=["box", "grid"])
+def test_the_design_covers_the_free_coordinates_of_a_context(domain):
+    agent = learner(Initial(UCB(), 8), domain)
+    asked = [agent.ask(context={1: 0.5 * (k % 2)}).x for k in range(8)]
+    assert [x[1] for x in asked] == [0.0, 0.5] * 4
+    cells = np.floor((np.array(asked)[:, 0] - BOX.lower[0]) / BOX.widths[0] * 4)
+    assert len(set(cells.clip(max=3))) == 4
+    assert agent.policy.designed(agent.view(), np.empty((0, 2)), 1)[0].size == 0
+
+
+def test_the_design_of_a_part_is_in_the_part():
     grid = BOX.grid(5)
     agent = learner(Initial(UCB(), 4), grid)
     assert agent.ask(among=[3]).arm == 3
+    assert sorted(choice.arm for choice in agent.ask_batch(2, among=[3, 7, 9])) == [7, 9]
+    assert agent.ask(among=[3]).arm == 3  # there is no other
+    part = Box([4.0, -1.0], [6.0, 0.0])
+    points = np.array([choice.x for choice in learner(Initial(UCB(), 8)).ask_batch(8, among=part)])
+    assert part.contains(points).all()
+    cells = np.floor((points - part.lower) / part.widths * [4, 2]).astype(int)
+    assert len({tuple(cell) for cell in cells}) == 8
 
 
 def test_a_finite_design_repeats_nothing_before_it_must():

@@ -24,7 +24,7 @@ def test_slow_explanations_take_at_most_half_of_the_time_and_the_last_is_complet
         def __init__(self, number):
             self.rows, self.number = (), number
 
-    def explain(study, recipe):
+    def explain(study, recipe, fixed, trials):
         clock[0] += seconds
         calls.append(trial)
         return Known(trial)

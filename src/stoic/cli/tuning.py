@@ -111,6 +111,7 @@ def carry_out(
 
     from stoic.integrations.optuna.confirming import confirmations
     from stoic.tuning.campaign import HopelessError, notes, open_request, run_request
+    from stoic.tuning.explaining import explanation_of_run
     from stoic.tuning.storage import in_one_sentence, patiently, shown
     from stoic.tuning.views.display import display
     from stoic.tuning.views.summary import Summary
@@ -158,7 +159,9 @@ def carry_out(
     if signal is not None:
         print(f"stopped by signal {signal}; run the same command again to resume")
     with in_one_sentence("Could not read the study"):
-        summary = Summary.of(study, method.recipe)
+        trials = stored()
+        known = explanation_of_run(study, method.recipe, request.fixed, trials)
+        summary = Summary.around(study, trials, known)
     print(summary.text())
     if hopeless is not None:
         note(f"stoic: {hopeless}")

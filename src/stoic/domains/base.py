@@ -105,10 +105,11 @@ def check_columns(values: Mapping[int, float], dim: int) -> None:
             f"got {values!r}."
         )
     for k, value in values.items():
-        if not (isinstance(k, int | np.integer) and 0 <= k < dim):
+        if isinstance(k, bool) or not (isinstance(k, int | np.integer) and 0 <= k < dim):
             raise ValueError(f"The coordinates are numbered 0 to {dim - 1}, got {k!r}.")
-        if isinstance(value, str) or not np.isfinite(numbers(value, f"Coordinate {k}")):
-            raise ValueError(f"Coordinate {k} must be given a finite value, got {value!r}.")
+        one = not isinstance(value, str) and np.ndim(value) == 0
+        if not one or not np.isfinite(numbers(value, f"Coordinate {k}")):
+            raise ValueError(f"Coordinate {k} must be given one finite value, got {value!r}.")
 
 
 def check_widths(widths: Array) -> Array:
@@ -136,9 +137,11 @@ def as_points(x: object, dim: int) -> Array:
     if points.ndim < 2:
         points = points.reshape(1, -1)
     if points.ndim != 2 or points.shape[1] != dim:
+        shape = np.asarray(x).shape
+        got = shape[1] if len(shape) == 2 else f"an array of shape {shape}"
         raise ValueError(
-            f"An input of this domain has {dim} coordinate{'s' * (dim != 1)}, "
-            f"got an array of shape {np.asarray(x).shape}: pass shape ({dim},) or (n, {dim})."
+            f"An input of this domain has {dim} coordinate{'s' * (dim != 1)}, got {got}: pass "
+            f"shape ({dim},) or (n, {dim})."
         )
     if not np.all(np.isfinite(points)):
         row = int(np.argmax(~np.isfinite(points).all(axis=1)))

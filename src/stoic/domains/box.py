@@ -299,8 +299,8 @@ class Box:
                 if not same.any():
                     nearest = float(offered[np.argmin(np.abs(offered[:, c] - free[k])), c])
                     raise ValueError(
-                        f"Coordinate {k} cannot have the value {float(free[k]):g}: the nearest it "
-                        f"can have is {nearest:g}."
+                        f"Coordinate {k} cannot have the value {float(free[k]):.12g}: the nearest "
+                        f"it can have is {nearest:.12g}."
                     )
                 offered = offered[same]
                 del free[k]

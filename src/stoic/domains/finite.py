@@ -180,8 +180,8 @@ class Among:
             if not same.any():
                 nearest = float(there[np.argmin(np.abs(there - value))])
                 raise ValueError(
-                    f"None of the points that may be chosen has {float(value):g} in coordinate "
-                    f"{k}: the nearest value there is {nearest:g}."
+                    f"None of the points that may be chosen has {float(value):.12g} in coordinate "
+                    f"{k}: the nearest value there is {nearest:.12g}."
                 )
             arms = arms[same]
         return Among(self.whole, arms)

@@ -232,7 +232,8 @@ def _allowed(epoch: Epoch, left: Integers, among: Among) -> Integers:
     if left.any() and not allowed.any():
         raise NothingLeftError(
             f"Epoch {epoch.number} has nothing left to play among these {len(among.arms)} points: "
-            "a phased policy plans over the whole domain, so ask without `among`."
+            "a phased policy plans over the whole domain, so ask without `among` and `context`, or "
+            "take another recipe where they are given."
         )
     return allowed
 

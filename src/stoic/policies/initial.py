@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stoic.data import Array, Choice
-from stoic.domains import SAME, Domain
+from stoic.domains import SAME, Among, Box, Domain, Finite
 from stoic.policies.base import View, Wrapper, choices_at
 
 
@@ -25,8 +25,9 @@ class Initial(Wrapper):
     """``n`` points that cover the domain (scrambled Sobol on a box), then another policy.
 
     Observations from elsewhere count, and failures: the design ends once ``n`` inputs are observed,
-    failed or pending. It leaves these out. A batch that begins in the design is of the design. A
-    query for a part of the domain goes to ``then`` at once.
+    failed or pending. It leaves these out. A batch that begins in the design is of the design. If
+    only a part of the domain may be chosen, such as the inputs with a given context, its points
+    are moved there.
 
     Guarantee
     ---------
@@ -57,7 +58,7 @@ class Initial(Wrapper):
         """Return ``n`` points, or none after the design, and what is ``left`` of it."""
         tried = view.observations.x, view.failures.x, view.pending
         missing = self.n - sum(map(len, tried))
-        if missing <= 0 or view.among is not view.domain:
+        if missing <= 0:
             return left[:0], left
         # At the start, or where suggestions were forgotten
         if not len(left):
@@ -67,4 +68,28 @@ class Initial(Wrapper):
             left = left[np.all(apart, axis=1)][-missing:]
         if 0 < len(left) < n:  # a batch that begins in the design is of the design
             left = np.concatenate([left, view.domain.spread(n - len(left), view.rng)])
-        return left[:n], left[n:]
+        return _within(view, left[:n], np.concatenate(tried)), left[n:]
+
+
+def _within(view: View, points: Array, tried: Array) -> Array:
+    """Move points (n, d) of a design to where one may choose.
+
+    Of a finite part that is the nearest row that is not ``tried`` (k, d), while there is one.
+    """
+    part, whole = view.among, view.domain
+    if part is whole:
+        return points
+    if isinstance(part, Box) and isinstance(whole, Box):
+        return part.snap(part.lower + (points - whole.lower) / whole.widths * part.widths)
+    assert isinstance(part, Among)
+    assert isinstance(whole, Finite)
+    left = list(np.setdiff1d(part.arms, whole.locate(tried)) if len(tried) else part.arms)
+    rows = []
+    for x in points:
+        offered = left or part.arms.tolist()
+        steps = (whole.points[offered] - x) / whole.widths
+        row = offered[int(np.square(steps).sum(axis=1).argmin())]
+        rows.append(row)
+        if left:
+            left.remove(row)
+    return whole.points[rows]

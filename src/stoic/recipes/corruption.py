@@ -103,7 +103,7 @@ def rgp_pe(
 ) -> Parts:
     """RGP-PE, robust phased elimination: Algorithm 1 of [Bogunovic2022]_.
 
-    ``ask(n)`` suggests the plays of an epoch in batches of any size, see
+    ``ask_batch(n)`` suggests the plays of an epoch in batches of any size, see
     :class:`~stoic.policies.elimination.Elimination`. Stop after T plays, in the middle of an epoch
     if need be.
 

@@ -83,8 +83,8 @@ def phased_gp_us(
 
     It need not know the error of the model. Episodes of 1, 2, 4, ... plays start from the prior
     and query the largest standard deviation; then points that cannot be the best are eliminated, as
-    if the model were right. An episode does not depend on its results, so ``ask(n)`` suggests it in
-    batches of any size. Stop after T plays, in the middle of an episode if need be.
+    if the model were right. An episode does not depend on its results, so ``ask_batch(n)`` suggests
+    it in batches of any size. Stop after T plays, in the middle of an episode if need be.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from stoic.confidence import (
     influence,
     psi,
 )
+from stoic.data import Observations
 from stoic.defences import AdaptivePlateau, Anchored, Plateau
 from stoic.defences.anchored import Reach
 from stoic.domains import Domain, Finite
@@ -243,7 +244,7 @@ def a2_rcgp_ucb(
         reach,
         plateau.shape,
         plateau.unit,
-        scale if prior is None else _prior_scale(prior, kappa),
+        scale if prior is None else _OfPrior(prior.mean, sd),
         prequential=anchor.prequential,
     )
     model = GaussianProcess(prior or family(domain), defence, fitted)
@@ -331,9 +332,15 @@ def _fixed_plateau(
     return Plateau(half_width * sd, shape * sd, prior.mean)
 
 
-def _prior_scale(prior: Prior, kappa: float) -> Scale:
-    """Location and scale of a given prior, whatever the results."""
-    return lambda domain, observations: (prior.mean, math.sqrt(kappa))
+@dataclass(frozen=True)
+class _OfPrior:
+    """Scale: mean and standard deviation of a given prior, whatever the results."""
+
+    mean: float
+    sd: float
+
+    def __call__(self, domain: Domain, observations: Observations) -> tuple[float, float]:
+        return self.mean, self.sd
 
 
 def _base(domain: Domain, prior: Prior | None, theory: Theory) -> Confidence:

@@ -146,7 +146,7 @@ def run(
     HopelessError
         Without ``keep_going``, see :func:`check_start`.
     """
-    worker, explainer = Worker.current(), Explainer(study, method.recipe)
+    worker, explainer = Worker.current(), Explainer(study, method.recipe, search.fixed)
     surpassed = surpassed_in(study, method.possible)
     sign = float(signs(study)[0])
     first: list[Result] = []

@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.integrations.optuna import Explanation, explain
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
+from stoic.refusal import RefusalError
 from stoic.tuning.storage import cause, patiently
 
 TRUST = "stoic:trust"  # of a study, and which trials: number of a trial -> its trust
@@ -31,11 +32,13 @@ class Explainer:
 
     With hundreds of results an explanation takes seconds, longer than many a trial. So those that
     are not quick take at most half of the time of a campaign; where one is left out, the last one
-    stands.
+    stands. Recommendations have the values in ``fixed``, those of this run, if there are any.
     """
 
-    def __init__(self, study: optuna.Study, recipe: Recipe | None) -> None:
-        self.study, self.recipe = study, recipe
+    def __init__(
+        self, study: optuna.Study, recipe: Recipe | None, fixed: Mapping[str, Any] | None = None
+    ) -> None:
+        self.study, self.recipe, self.fixed = study, recipe, fixed
         self.recorder = TrustRecorder(study)
         self.begun = time.monotonic()
         self.spent = self.latest = 0.0
@@ -58,7 +61,8 @@ class Explainer:
     def _explain(self) -> None:
         start = time.monotonic()
         self.known = patiently(
-            lambda: explanation(self.study, self.recipe), "Could not read the study"
+            lambda: explanation_of_run(self.study, self.recipe, self.fixed),
+            "Could not read the study",
         )
         if self.known is not None:
             self.recorder.record(self.known)
@@ -82,6 +86,24 @@ def explanation(
     if any(trial.state == TrialState.COMPLETE for trial in trials):
         return explain(study, recipe=recipe, fixed=fixed, trials=trials, possible=possible)
     return None
+
+
+def explanation_of_run(
+    study: optuna.Study,
+    recipe: Recipe | None,
+    fixed: Mapping[str, Any] | None,
+    trials: Sequence[FrozenTrial] | None = None,
+) -> Explanation | None:
+    """Explain a study for a run with some parameters ``fixed``, which may have no answer yet.
+
+    As where the best setting lacks one: then it is the explanation of the study as a whole.
+    """
+    try:
+        return explanation(study, recipe, fixed, trials)
+    except RefusalError:
+        if not fixed:
+            raise
+        return explanation(study, recipe, trials=trials)
 
 
 class TrustRecorder:

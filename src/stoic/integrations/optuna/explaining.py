@@ -42,6 +42,7 @@ from stoic.integrations.optuna.unmodelled import (
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
 from stoic.integrations.tables import hill
+from stoic.learner import clearly_above
 from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.fitting import extreme
 from stoic.printable import printable
@@ -275,12 +276,12 @@ class _Compared:
         One that has no result but outliers is not, whatever the mean is there: where there is next
         to no noise, it follows even results of hardly any trust. So they are those of trusted
         results, else of some trust, else any that has a result. But where values are given, the
-        model answers instead of a setting without any trust.
+        model answers instead of a distrusted setting.
         """
         inside = np.array([self.has_given(t) for t in self.at])
         result = np.isfinite([_value(t) for t in self.at])
         levels = [self.trusted >= DISTRUSTED, self.trusted > 0.0, result]
-        for level in levels[: 2 if self.reading.given else 3]:
+        for level in levels[: 1 if self.reading.given else 3]:
             if len(tried := np.unique(self.settings[level & inside & self.permitted], axis=0)):
                 break
         return tried if self.reading.aim else reliable(self.synced, self.reading.trials, tried)
@@ -291,6 +292,23 @@ class _Compared:
             # The best lower bound sets the threshold; certificates are compared later
             tried = tried[[int(np.argmax(Band(self.estimate, WIDTH).bounds(tried)[0]))]]
         return self.learner.recommend(settings=tried, among=self.part)
+
+    def clearly_better(self, tried: Recommendation) -> Recommendation | None:
+        """Return what the model recommends of all that has the given values, if not just as good.
+
+        As in :meth:`~stoic.Learner.recommend`: a single bad trial that has them is no answer.
+        """
+        free = self.recommend(np.empty((0, len(tried.x))))
+        if not clearly_above(free.lower, tried.mean, self.learner.posterior):
+            return None
+        both = np.stack([tried.x, free.x])
+        chosen = self.learner.recommend(settings=both, among=self.part).x
+        return free if np.array_equal(chosen, free.x) else None
+
+    def nearest(self, x: Array) -> Array:
+        """Return the setting of a compared trial that is nearest to ``x`` (d,): it is that."""
+        best: Array = self.settings[int(np.argmin(np.abs(self.settings - x).max(axis=1)))]
+        return best
 
     def decoded(self, x: Array) -> dict[str, Any]:
         """Return the parameters at ``x``; refuse values that they cannot have together."""
@@ -394,7 +412,11 @@ def _with_model(compared: _Compared) -> Explanation:
     if not compared.at:
         return _without_model(reading, best, aside)
     tried = compared.tried()
-    recommendation = compared.recommend(tried)
+    recommendation, instead_of = compared.recommend(tried), None
+    may_differ = len(tried) and reading.given and reading.aim is None
+    if may_differ and (free := compared.clearly_better(recommendation)) is not None:
+        instead_of = compared.representative(compared.nearest(recommendation.x)).number
+        tried, recommendation = tried[:0], free
     x, standing = recommendation.x, None
     confirmed = any(confirms(t) and t.state.is_finished() for t in reading.trials)
     if confirmed and reading.aim is None and not reading.fixed:
@@ -418,7 +440,7 @@ def _with_model(compared: _Compared) -> Explanation:
         if reading.aim is not None:
             threshold = _threshold(recommendation)
             x = tried[sturdiest(learner, synced.encoding, reading.aim, tried, threshold)]
-        x = compared.settings[int(np.argmin(np.abs(compared.settings - x).max(axis=1)))]
+        x = compared.nearest(x)
         chosen = compared.representative(x)
         here = (compared.settings == x).all(axis=1)
         # What was run differs where the same was asked: another measurement of the same setting
@@ -436,6 +458,7 @@ def _with_model(compared: _Compared) -> Explanation:
         best, chosen, mean, std, optimum,
         float(compared.predict(optimum)[0][0]),  # by the model of all other numbers here
         untried=None if len(tried) else untried,
+        instead_of=instead_of,
         undecided=compared.doubts(rows, mean),
         repeats=repeats,
         failures=failures,

@@ -105,7 +105,10 @@ class Explanation(ShownAsText):
         ``observed_best``, ``recommended`` and ``model_optimum`` have them. ``rows`` has all trials.
     untried:
         Of all settings with the values that are given, the one where the pessimistic confidence
-        bound is best, if no trusted trial has these values; else None.
+        bound is best, if no trusted trial has these values, or if it is clearly better than the
+        estimate of the best one that has; else None.
+    instead_of:
+        Number of that trial; None if there is none, or if it is recommended.
     infeasible:
         Numbers of the complete trials that violate a constraint as it was observed, or may (nan).
         None of them is ``observed_best``; one is ``recommended`` only if the violation is likely an
@@ -171,6 +174,7 @@ class Explanation(ShownAsText):
     left_out: Mapping[int, str] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     untried: dict[str, Any] | None = None
+    instead_of: int | None = None
     infeasible: tuple[int, ...] = ()
     distrusted_constraints: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     conditional: tuple[str, ...] = ()
@@ -411,8 +415,11 @@ def best_lines(known: Explanation) -> list[str]:
         )
         lines.append(f"               {setting(best.params)}")
     if known.untried is not None:
+        alone = "no such trial is trusted"
+        if known.instead_of is not None:
+            alone = f"clearly better than trial {known.instead_of}"
         lines.append(
-            "recommended    by the model alone, no such trial is trusted: estimated "
+            f"recommended    by the model alone, {alone}: estimated "
             f"{estimated(known.recommended_mean, sd)}, not run"
         )
         lines.append(f"               {setting(known.untried)}")

@@ -183,11 +183,17 @@ def _trust(explanation: Explanation | None, number: int) -> float | None:
 
 
 def _recommended(known: Explanation | None) -> str | None:
-    if known is None or known.recommended is None:
-        return f"a front of {len(known.front)}" if known is not None and known.front else None
+    if known is None:
+        return None
+    if known.recommended is not None:
+        which = f"trial {known.recommended.number}"
+    elif known.untried is not None:
+        which = " ".join(["not run:", *(f"{k}={_short(v)}" for k, v in known.untried.items())])
+    else:
+        return f"a front of {len(known.front)}" if known.front else None
     estimate = f"{known.recommended_mean:.4g} +- {deviation(known.recommended_std, 1)}"
     doubt = ", undecided" * (known.undecided is not None)
-    return f"trial {known.recommended.number} ({estimate}{doubt})"
+    return f"{which} ({estimate}{doubt})"
 
 
 def _doubt(explanation: Explanation | None) -> list[str]:

@@ -74,10 +74,13 @@ def best_records(
     known = explanation(study, recipe, fixed)
     if known is not None and known.untried is not None:
         given = " and ".join(f"{name}={value}" for name, value in known.fixed.items())
-        raise RefusalError(
-            f"No trial of the study {study.study_name!r} with {given} is trusted: stoic show says "
-            "what the model takes for the best there."
-        )
+        why = f"No trial of the study {study.study_name!r} with {given} is trusted"
+        if known.instead_of is not None:
+            why = (
+                f"With {given} a setting that was not run is clearly better than trial "
+                f"{known.instead_of}, the best one of the study {study.study_name!r}"
+            )
+        raise RefusalError(f"{why}: stoic show says what the model takes for the best there.")
     if known is None or known.observed_best is None or known.recommended is None:
         if known is not None and known.observed_best is not None and not known.infeasible:
             raise RefusalError(
