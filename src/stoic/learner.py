@@ -357,7 +357,7 @@ class Learner(ShownRecommendation, Optimizer):
         least = 0.0 if whole and self.surrogate.exact is None else DISTRUSTED
         trust, x = self.trust, self.observations.x
         trusted = (trust >= least) & (trust > 0.0) & self.observations.measured
-        if not self.domain.finite:
+        if isinstance(self.domain, Box) and self.domain.lattices:
             trusted[trusted] = self.domain.contains(x[trusted])
         return x if whole and not trusted.any() else x[trusted]
 

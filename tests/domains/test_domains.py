@@ -483,3 +483,24 @@ def test_a_part_may_hold_points_without_a_coordinate_whose_place_is_outside():
     peak = part.maximise(Hill(), np.random.default_rng(0), np.empty((0, 2)))
     np.testing.assert_array_equal(peak.x, [1.0, 0.5])
     assert peak.height == 0.0
+
+
+def test_single_precision_is_a_rounding_and_not_another_point():
+    box = Box([0.0, 1e6], [0.1, 2e6], lattices=Lattice(np.array([1]), 1e6 + 1e5 * np.arange(11.0)))
+    corner = box.upper.astype(np.float32)
+    assert float(corner[0]) > box.upper[0]
+    box.locate(corner.astype(float))
+    assert_array_equal(box.having({0: np.float32(0.1)}).snap(corner[None])[0], box.upper)
+    narrow = Box([0.3, 20230000.0], [0.3000001, 20239999.0])
+    for k, far in ((0, float(np.float32(0.3000001))), (1, 20240000.0)):
+        with pytest.raises(ValueError, match=f"coordinate {k} is {far:.12g}"):
+            narrow.locate(np.where(np.arange(2) == k, far, narrow.lower))
+    days = Finite(np.array([[0.1, 20231101.0], [0.1, 20231102.0], [0.7, 20231101.0]]))
+    rounded = np.stack([days.points[:, 0].astype(np.float32), days.points[:, 1]], axis=1)
+    assert_array_equal(days.locate(rounded[[0, 2]]), [0, 2])
+    assert_array_equal(days.having({0: np.float32(0.1)}).arms, [0, 1])
+    assert_array_equal(days.having({1: 20231102}).arms, [1])
+    with pytest.raises(ValueError, match=r"has 20231103 in coordinate 1: .* 20231102"):
+        days.having({1: 20231103})
+    with pytest.raises(ValueError, match="not one of the 3 points"):
+        days.locate(np.array([[0.1, 20231103.0]]))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from stoic.data import Array, Booleans, Integers, numbers
 
@@ -23,6 +24,7 @@ PLACE = 0.01
 SAME = 1e-6
 
 _WIDTHS = 1e-100, 1e100  # of a coordinate
+_SINGLE, _MOST = 6e-8, 1e-5  # rounding to single precision; of the widths at most
 
 
 class Acquisition(Protocol):
@@ -110,6 +112,15 @@ def check_columns(values: Mapping[int, float], dim: int) -> None:
         one = not isinstance(value, str) and np.ndim(value) == 0
         if not one or not np.isfinite(numbers(value, f"Coordinate {k}")):
             raise ValueError(f"Coordinate {k} must be given one finite value, got {value!r}.")
+
+
+def rounding(size: ArrayLike, widths: ArrayLike) -> Array:
+    """Return the largest error of numbers of a size that another program has rounded.
+
+    To single precision, as far as that is little beside the widths.
+    """
+    most = _MOST * np.asarray(widths)
+    return 1e-9 * np.asarray(widths) + np.minimum(_SINGLE * np.abs(size), most)
 
 
 def check_widths(widths: Array) -> Array:

@@ -19,6 +19,7 @@ from stoic.domains.base import (
     as_points,
     check_columns,
     check_widths,
+    rounding,
 )
 from stoic.domains.finite import Finite
 from stoic.domains.sobol import sobol, sobol_points
@@ -198,14 +199,13 @@ class Box:
 
     def locate(self, x: Array) -> None:
         points = as_points(x, self.dim)
-        # Another program may have rounded a point of the box: tolerate it.
-        slack = 1e-9 * self.widths
+        slack = rounding(np.maximum(np.abs(self.lower), np.abs(self.upper)), self.widths)
         outside = (points < self.lower - slack) | (points > self.upper + slack)
         if outside.any():
             row, k = np.argwhere(outside)[0]
             raise ValueError(
-                f"An input must be in the box: coordinate {k} is {points[row, k]:g}, outside "
-                f"[{self.lower[k]:g}, {self.upper[k]:g}]."
+                f"An input must be in the box: coordinate {k} is {points[row, k]:.12g}, outside "
+                f"[{self.lower[k]:.12g}, {self.upper[k]:.12g}]."
             )
 
     def grid(self, n: int | Sequence[int]) -> Finite:
@@ -295,7 +295,7 @@ class Box:
             for c, k in enumerate(lattice.columns.tolist()):
                 if k not in free:
                     continue
-                same = np.abs(offered[:, c] - free[k]) <= 1e-9 * self.widths[k]
+                same = np.abs(offered[:, c] - free[k]) <= rounding(free[k], self.widths[k])
                 if not same.any():
                     nearest = float(offered[np.argmin(np.abs(offered[:, c] - free[k])), c])
                     raise ValueError(
@@ -306,7 +306,7 @@ class Box:
                 del free[k]
             lattices.append(Lattice(lattice.columns, offered))
         for k, value in free.items():
-            slack = 1e-9 * self.widths[k]
+            slack = rounding(value, self.widths[k])
             if not self.lower[k] - slack <= value <= self.upper[k] + slack:
                 raise ValueError(
                     f"Coordinate {k} lies in [{self.lower[k]:g}, {self.upper[k]:g}], so it cannot "

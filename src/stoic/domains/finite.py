@@ -17,10 +17,10 @@ from stoic.domains.base import (
     as_points,
     check_columns,
     check_widths,
+    rounding,
 )
 
 _BLOCK = 1 << 22  # distances held at once
-_ROUNDING = 1e-12  # of the widths: 0.1 * 3 is the point 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +88,8 @@ class Finite:
         arms = [self._rows.get(row.tobytes(), -1) for row in points]
         for i in np.flatnonzero(np.array(arms) < 0):
             arms[i] = int(self.nearest(points[i : i + 1])[0])
-            apart = np.abs(points[i] - self.points[arms[i]]) / self.widths
-            if apart.max() <= _ROUNDING:
+            apart = np.abs(points[i] - self.points[arms[i]])
+            if np.all(apart <= rounding(points[i], self.widths)):
                 continue
             missing = points[i].tolist()
             raise ValueError(
@@ -176,9 +176,9 @@ class Among:
         arms = self.arms
         for k, value in values.items():
             there = self.whole.points[arms, k]
-            same = np.abs(there - value) <= 1e-9 * self.whole.widths[k]
-            if not same.any():
-                nearest = float(there[np.argmin(np.abs(there - value))])
+            nearest = float(there[np.argmin(np.abs(there - value))])
+            same = np.abs(there - nearest) <= 1e-9 * self.whole.widths[k]
+            if abs(nearest - value) > rounding(value, self.whole.widths[k]):
                 raise ValueError(
                     f"None of the points that may be chosen has {float(value):.12g} in coordinate "
                     f"{k}: the nearest value there is {nearest:.12g}."
