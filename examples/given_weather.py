@@ -15,8 +15,8 @@ def main():
         choice = learner.ask(context={1: degrees})
         learner.tell(choice.x, harvest(choice.x))
     tomorrow = learner.recommend(context={1: 24.0})
-    print("litres at 24 degrees:", tomorrow.model_x[0])
-    return tomorrow.model_x[0]
+    print("litres at 24 degrees:", tomorrow.x[0])
+    return tomorrow.x[0]
 
 
 if __name__ == "__main__":

@@ -526,6 +526,14 @@ def test_a_span_of_something_else_is_said():
     assert "\nresults      11\n" in str(balanced)
 
 
+def test_a_span_that_is_estimated_is_no_span_of_something_else():
+    balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0)] * 2, span=median_and_mad)
+    for _ in range(9):
+        balanced.tell(balanced.ask().x, failed="bad")
+    balanced.tell(balanced.ask().x, 100.0)
+    assert balanced.plays.sum() == 10
+
+
 def test_all_draw_from_the_generator_that_is_set():
     balanced = Balanced([gp(0.2), gp(0.8)], [Promise(1.0)] * 2)
     rng = np.random.default_rng(3)

@@ -512,6 +512,7 @@ def test_what_is_given_is_given_and_what_it_was_is_told(stoic, unexplained):
     oven = ["--", sys.executable, "-S", "oven.py", "{heat}", "{n}"]
     fixed = stoic("tune", *HEAT, "-n", "12", "--startup", "8", "--fix", "n=7", *oven)
     assert fixed.code == 0
+    assert "\ngiven          n=7, for which this is the best:\n" in fixed.out
     listed = json.loads(stoic("trials", "-f", "json").out)
     assert {trial["params"]["n"] for trial in listed} == {7}
 

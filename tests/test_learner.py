@@ -709,6 +709,18 @@ def test_one_bad_point_alone_is_no_answer_for_its_context(wrong, finite):
     assert agent.recommend(context={1: 10.0}).x[0] == 0.4
 
 
+def test_the_answer_for_a_context_holds_the_constraints():
+    box, rng = Box([0.0, -10.0], [1.0, 30.0]), np.random.default_rng(0)
+    x = np.c_[rng.uniform(0.0, 1.0, 40), rng.uniform(-10.0, 30.0, 40)]
+    agent = Learner(box, seed=0)
+    agent.tell(x, [hill(point) for point in x], constraints={"least": 0.6 - x[:, 0]})
+    for tried, excess in ((0.99, -0.39), (0.4, 0.2)):
+        agent.tell([tried, 10.0], hill([tried, 10.0]), constraints={"least": excess})
+        best = agent.recommend(context={1: 10.0})
+        assert 0.6 <= best.x[0] <= 0.7
+        assert best.notes["feasible"] >= 0.9
+
+
 def test_what_lies_between_the_values_of_a_lattice_is_not_recommended():
     box = Box([0.0, 0.0], [1.0, 5.0], lattices=(Lattice(np.array([1]), np.arange(6.0)),))
     agent = Learner(box, seed=0)
@@ -716,6 +728,12 @@ def test_what_lies_between_the_values_of_a_lattice_is_not_recommended():
     agent.tell(x, [-((a - 0.5) ** 2) - (b - 2.4) ** 2 for a, b in x])
     agent.tell([0.5, 2.4], 0.0)
     assert box.contains(agent.recommend().x[None])[0]
+    # Executed a little beside them, all results count
+    agent = Learner(box, seed=0)
+    beside = x + np.array([0.0, 0.01])
+    agent.tell(np.clip(beside, box.lower, box.upper), -((x[:, 0] - 0.5) ** 2))
+    agent.tell([0.99, 5.0], -0.9)
+    assert abs(agent.recommend().x[0] - 0.5) < 0.2
 
 
 def test_what_is_printed_has_a_deviation_only_where_there_is_a_scale():

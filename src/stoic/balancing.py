@@ -161,8 +161,8 @@ class Balanced(ShownRecommendation, Optimizer):
         """Suggest ``n`` points to evaluate in parallel, see :meth:`Optimizer.ask_batch`.
 
         Each choice comes from the kept learner whose putative bound is least, eq. (23), once its
-        pending choices count as played; from the next one if that waits for results. Unless it
-        plans or balances itself, what others have pending is pending for it, too.
+        pending choices count as played; from the next one if that waits for results. A learner
+        takes pending choices of the others into account, too, unless it plans, or balances others.
         """
         check_count(n)
         theirs = None if pending is None else self._points(pending)
@@ -349,7 +349,7 @@ class Balanced(ShownRecommendation, Optimizer):
     def _score(self, owner: int, reward: float) -> None:
         """Count a play, then eliminate learners whose rewards contradict their bound."""
         self._rewards.add(owner, reward)
-        if self._rewards.missed:
+        if not callable(self.span) and self._rewards.missed:
             warnings.warn(
                 f"All of the first rewards are outside of the span ({self._rewards.low:g}, "
                 f"{self._rewards.high:g}), so that balancing compares nothing: give the range of "

@@ -70,7 +70,7 @@ class Rewards:
     @property
     def missed(self) -> bool:
         """True once, when some were counted and no reward is in the span that was given."""
-        if len(self._all) != _FIRST or self.found_in:
+        if len(self._all) != _FIRST:
             return False
         known = [reward for _, reward in self._all if not math.isnan(reward)]
         return bool(known) and not any(self.low <= reward <= self.high for reward in known)

@@ -213,6 +213,10 @@ def test_given_values_of_conditional_parameters(study):
     n = study.trials[number].params["c_n"]
     known = explain(study, fixed={"c_n": n})
     assert known.recommended.params == {"method": "c", "c_n": n}
+    # The best of all has no b_x: then the best that was run with it is the answer
+    worst = max((t for t in study.trials if "b_x" in t.params), key=lambda t: t.value)
+    known = explain(study, fixed={"b_x": worst.params["b_x"]})
+    assert known.recommended.params["b_x"] == worst.params["b_x"]
     tried = {t.params.get("c_n") for t in study.trials}
     untried = next(n for n in range(1, 10) if n not in tried)
     whole = explain(study, fixed={"method": "c", "c_n": untried})

@@ -4,7 +4,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from stoic.confidence import Fixed
 from stoic.defences import Trust
-from stoic.domains import Box
+from stoic.domains import Box, Lattice
+from stoic.domains.tree import Node, Tree
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
@@ -103,12 +104,26 @@ def test_what_is_on_its_way_counts():
 
 @pytest.mark.parametrize("domain", [BOX, BOX.grid([9, 5])], ids=["box", "grid"])
 def test_the_design_covers_the_free_coordinates_of_a_context(domain):
+    whole = [choice.x for choice in learner(Initial(UCB(), 8), domain).ask_batch(8)]
     agent = learner(Initial(UCB(), 8), domain)
     asked = [agent.ask(context={1: 0.5 * (k % 2)}).x for k in range(8)]
     assert [x[1] for x in asked] == [0.0, 0.5] * 4
-    cells = np.floor((np.array(asked)[:, 0] - BOX.lower[0]) / BOX.widths[0] * 4)
-    assert len(set(cells.clip(max=3))) == 4
+    if domain is BOX:
+        assert [x[0] for x in asked] == [x[0] for x in whole]
+    else:
+        steps = np.abs(np.array(asked)[:, 0] - np.array(whole)[:, 0])
+        assert np.median(steps) == 0.0
+        assert steps.max() <= 2.0  # where the nearest is taken, another is
     assert agent.policy.designed(agent.view(), np.empty((0, 2)), 1)[0].size == 0
+
+
+def test_the_design_in_a_branch_covers_what_the_branch_has():
+    branch = Node(True, 0, 0.5, Node(False), Node(True))
+    tree = Tree(((np.array([1]), branch),), np.full(2, 0.5), np.zeros(2, dtype=bool))
+    kind = Lattice(np.array([0]), np.arange(2.0))
+    agent = learner(Initial(UCB(), 8), Box([0.0, 0.0], [1.0, 1.0], kind, tree=tree))
+    asked = np.array([choice.x for choice in agent.ask_batch(8, context={0: 1.0})])
+    assert len(set(np.floor(4 * asked[:, 1]))) == 4
 
 
 def test_the_design_of_a_part_is_in_the_part():

@@ -162,6 +162,10 @@ def carry_out(
         trials = stored()
         known = explanation_of_run(study, method.recipe, request.fixed, trials)
         summary = Summary.around(study, trials, known)
+    if known is not None and request.fixed.keys() - known.fixed.keys():
+        note(
+            "note: no setting that is known to be good has what was given: this is the whole study."
+        )
     print(summary.text())
     if hopeless is not None:
         note(f"stoic: {hopeless}")

@@ -80,6 +80,8 @@ def _within(view: View, points: Array, tried: Array) -> Array:
     if part is whole:
         return points
     if isinstance(part, Box) and isinstance(whole, Box):
+        if whole.tree is not None:  # a point of the design may lack what is given here
+            return part.spread(len(points), view.rng)
         return part.snap(part.lower + (points - whole.lower) / whole.widths * part.widths)
     assert isinstance(part, Among)
     assert isinstance(whole, Finite)

@@ -42,12 +42,12 @@ from stoic.integrations.optuna.unmodelled import (
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
 from stoic.integrations.tables import hill
-from stoic.learner import clearly_above
 from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.fitting import extreme
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.threads import one_thread
+from stoic.untried import goes_before, spread_of_results
 
 log = logging.getLogger(__name__)
 
@@ -299,9 +299,14 @@ class _Compared:
         As in :meth:`~stoic.Learner.recommend`: a single bad trial that has them is no answer.
         """
         free = self.recommend(np.empty((0, len(tried.x))))
-        if not clearly_above(free.lower, tried.mean, self.learner.posterior):
+        given, found = self.reading.given, self.synced.encoding.decode(free.x, self.reading.given)
+        # Where a choice says whether they can be, the best may lack them
+        if given.keys() - found.keys() or not self.synced.encoding.agrees(found, given):
             return None
-        both = np.stack([tried.x, free.x])
+        band, both = Band(self.estimate, WIDTH), np.stack([tried.x, free.x])
+        spread = spread_of_results(band, self.learner.observations, self.learner.trust)
+        if not goes_before(both[1:], both[:1], band, spread, self.synced.feasibility()):
+            return None
         chosen = self.learner.recommend(settings=both, among=self.part).x
         return free if np.array_equal(chosen, free.x) else None
 

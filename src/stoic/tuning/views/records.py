@@ -77,8 +77,8 @@ def best_records(
         why = f"No trial of the study {study.study_name!r} with {given} is trusted"
         if known.instead_of is not None:
             why = (
-                f"With {given} a setting that was not run is clearly better than trial "
-                f"{known.instead_of}, the best one of the study {study.study_name!r}"
+                f"Of the study {study.study_name!r} with {given}, a setting that was not run is "
+                f"clearly better than trial {known.instead_of}, the best one of these"
             )
         raise RefusalError(f"{why}: stoic show says what the model takes for the best there.")
     if known is None or known.observed_best is None or known.recommended is None:

@@ -117,7 +117,11 @@ class Summary:
         """True if no trial has a finite value, feasible or not."""
         known = self.explanation
         return known is None or not (
-            known.observed_best or known.recommended or known.observed_front or known.infeasible
+            known.observed_best
+            or known.recommended
+            or known.untried
+            or known.observed_front
+            or known.infeasible
         )
 
     @property
@@ -240,6 +244,7 @@ def _recommended_record(known: Explanation) -> dict[str, Any] | None:
         found = _trial_record(known.recommended)
     elif known.untried is not None:
         found = {"number": None, "params": known.untried, "value": None}
+        found["instead_of"] = known.instead_of
     else:
         return None
     found |= {"mean": number(known.recommended_mean), "std": number(known.recommended_std)}
