@@ -10,7 +10,7 @@ def harvest(x):
 
 def main():
     learner = Learner(Box([0.0, 0.0], [1.0, 40.0]), seed=0)
-    for day in range(16):
+    for day in range(24):
         degrees = 5.0 + 11.0 * day % 30.0
         choice = learner.ask(context={1: degrees})
         learner.tell(choice.x, harvest(choice.x))
