@@ -17,6 +17,7 @@ from stoic.integrations.optuna.objective import RobustObjective
 from stoic.kernels import RBF
 from stoic.learner import Learner
 from stoic.refusal import RefusalError
+from stoic.tuning.views.records import best_records
 from studies import add
 
 SPACE = {
@@ -98,6 +99,9 @@ def test_a_bad_trial_alone_is_not_the_answer_for_what_it_was_run_with(sign):
     assert known.recommended is None
     assert value(known.untried) < 0.5
     assert "by the model alone, clearly better than trial 60: estimated " in str(known)
+    listed = best_records(study, "json", None, {"n": 3})
+    assert (listed["number"], listed["recommended"]["number"]) == (60, None)
+    assert listed["recommended"]["params"] == known.untried
     assert explain(study).instead_of is None
 
 

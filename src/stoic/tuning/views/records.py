@@ -69,19 +69,17 @@ def best_records(
     """Return the observed best trial, as ``optuna best-trial`` shows it, and the recommended one.
 
     For JSON and YAML the recommended one is a key of the observed one; else it is a second row.
-    Both have the values in ``fixed``.
+    Both have the values in ``fixed``; a recommended setting that was not run has no number.
     """
     known = explanation(study, recipe, fixed)
-    if known is not None and known.untried is not None:
+    untried = None if known is None else known.untried
+    if known is not None and untried is not None and known.instead_of is None:
         given = " and ".join(f"{name}={value}" for name, value in known.fixed.items())
-        why = f"No trial of the study {study.study_name!r} with {given} is trusted"
-        if known.instead_of is not None:
-            why = (
-                f"Of the study {study.study_name!r} with {given}, a setting that was not run is "
-                f"clearly better than trial {known.instead_of}, the best one of these"
-            )
-        raise RefusalError(f"{why}: stoic show says what the model takes for the best there.")
-    if known is None or known.observed_best is None or known.recommended is None:
+        raise RefusalError(
+            f"No trial of the study {study.study_name!r} with {given} is trusted: stoic show says "
+            "what the model takes for the best there."
+        )
+    if known is None or known.observed_best is None or not (known.recommended or untried):
         if known is not None and known.observed_best is not None and not known.infeasible:
             raise RefusalError(
                 f"No parameter of the study {study.study_name!r} is modelled, so nothing is "
@@ -91,7 +89,10 @@ def best_records(
         raise RefusalError(
             f"No trial of the study {study.study_name!r} {such}has a finite value yet."
         )
-    observed, recommended = trial_record(known.observed_best), trial_record(known.recommended)
+    observed = trial_record(known.observed_best)
+    recommended: Record = {"number": None, "value": None, "params": untried}
+    if known.recommended is not None:
+        recommended = trial_record(known.recommended)
     estimate = {"mean": known.recommended_mean, "std": number(known.recommended_std)}
     if form in ("json", "yaml"):
         return observed | {"recommended": recommended | estimate}
