@@ -30,6 +30,7 @@ from stoic.pending import check_count
 from stoic.policies.base import Notes, View
 from stoic.policies.initial import Initial
 from stoic.policies.ucb import UpperConfidenceBound
+from stoic.policies.untried import candidates, goes_before, spread_of_results
 from stoic.policies.verified import VerifiedImprovement
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.fitting import Fitting, extreme
@@ -37,7 +38,6 @@ from stoic.posteriors.prior import Prior
 from stoic.recipes import Parts, robust
 from stoic.recipes.parts import check_prior
 from stoic.surrogate import Surrogate
-from stoic.untried import candidates, goes_before, spread_of_results
 
 # Results before the default method's model decides, as in StoicSampler. Of forty searches of a
 # summit in a plain of three dimensions with noise, 44 results each, none stays in the plain, and

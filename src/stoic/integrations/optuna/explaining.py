@@ -42,12 +42,12 @@ from stoic.integrations.optuna.unmodelled import (
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
 from stoic.integrations.tables import hill
+from stoic.policies.untried import goes_before, spread_of_results
 from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.fitting import extreme
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.threads import one_thread
-from stoic.untried import goes_before, spread_of_results
 
 log = logging.getLogger(__name__)
 
