@@ -165,39 +165,38 @@ class Balanced(ShownRecommendation, Optimizer):
         takes pending choices of the others into account, too, unless it plans, or balances others.
         """
         check_count(n)
-        theirs = None if pending is None else self._points(pending)
+        owned = pending is None  # or the caller counts them; the choices of this call are added
+        waiting = [each.x for each in self.history.pending] if owned else [*self._points(pending)]
         given: dict[str, Any] = {"among": among, "context": context}
         queried = self.plays.tolist()
         for question in self.history.pending:
             queried[_owner(question)] += 1
         choices: list[Choice] = []
         for _ in range(n):
-            # The choices of this call are added, whoever counts those before it
-            others = [each.x for each in self.history.pending] if theirs is None else theirs
-            waiting = np.array([*others, *(choice.x for choice in choices)])
             try:
-                choice = self._next(queried, given, waiting, theirs is None)
+                choice = self._next(queried, given, waiting, owned)
             except Exception:  # these are not returned, so they must not stay pending
-                for other in choices if theirs is None else ():
+                for other in choices if owned else ():
                     self._learner_of(other).forget_pending(_question(other))
                 raise
             if choice is None:
                 break
             choices.append(choice)
+            waiting.append(choice.x)
             queried[_owner(choice)] += 1
-        if theirs is None:
+        if owned:
             self.history.pending.add(choices)
         return choices
 
     def _next(
-        self, queried: list[int], given: dict[str, Any], waiting: Array, owned: bool
+        self, queried: list[int], given: dict[str, Any], waiting: list[Array], owned: bool
     ) -> Choice | None:
         """Choice of the learner with the least putative bound that does not wait for results."""
         # Ties go to the first: the sort is stable
         for i in sorted(self.kept, key=lambda i: self.bounds[i](queried[i])):
             one = self.learners[i]
             alone = owned and (one.plans or isinstance(one, Balanced))
-            if answer := one.ask_batch(1, **given, pending=None if alone else waiting):
+            if answer := one.ask_batch(1, **given, pending=None if alone else np.array(waiting)):
                 if owned and not alone:
                     one.history.pending.add(answer)
                 notes = {**answer[0].notes, "learner": i, "question": answer[0]}
@@ -349,7 +348,10 @@ class Balanced(ShownRecommendation, Optimizer):
     def _score(self, owner: int, reward: float) -> None:
         """Count a play, then eliminate learners whose rewards contradict their bound."""
         self._rewards.add(owner, reward)
-        if not callable(self.span) and self._rewards.missed:
+        if callable(self.span):
+            if self._rewards.outgrown(len(self)):
+                self._rewards.move(*self.span(self.domain, self.observations), len(self))
+        elif self._rewards.missed:
             warnings.warn(
                 f"All of the first rewards are outside of the span ({self._rewards.low:g}, "
                 f"{self._rewards.high:g}), so that balancing compares nothing: give the range of "
@@ -357,8 +359,6 @@ class Balanced(ShownRecommendation, Optimizer):
                 UserWarning,
                 stacklevel=3,
             )
-        if callable(self.span) and self._rewards.outgrown(len(self)):
-            self._rewards.move(*self.span(self.domain, self.observations), len(self))
         if len(self.kept) > 1:
             self._drop()
 

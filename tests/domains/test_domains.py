@@ -491,6 +491,8 @@ def test_single_precision_is_a_rounding_and_not_another_point():
     assert float(corner[0]) > box.upper[0]
     box.locate(corner.astype(float))
     assert_array_equal(box.having({0: np.float32(0.1)}).snap(corner[None])[0], box.upper)
+    long = Box([2e7], [2.02e7], Lattice(np.array([0]), np.arange(2e7, 2.02e7 + 1.0)))
+    assert_array_equal(long.having({0: 20100000}).lattices[0].values, [[20100000.0]])
     narrow = Box([0.3, 20230000.0], [0.3000001, 20239999.0])
     for k, far in ((0, float(np.float32(0.3000001))), (1, 20240000.0)):
         with pytest.raises(ValueError, match=f"coordinate {k} is {far:.12g}"):

@@ -123,6 +123,16 @@ def rounding(size: ArrayLike, widths: ArrayLike) -> Array:
     return 1e-9 * np.asarray(widths) + np.minimum(_SINGLE * np.abs(size), most)
 
 
+def having_value(offered: Array, value: float, width: float) -> tuple[Booleans, float]:
+    """Return which of the ``offered`` values (n,) are ``value`` but for rounding, and the nearest.
+
+    Rounding may reach several of them: then it is the nearest.
+    """
+    nearest = float(offered[np.argmin(np.abs(offered - value))])
+    near = abs(nearest - value) <= rounding(value, width)
+    return near & (np.abs(offered - nearest) <= 1e-9 * width), nearest
+
+
 def check_widths(widths: Array) -> Array:
     """Return the widths (d,) if squares of them and of their inverses are finite."""
     low, high = _WIDTHS

@@ -19,6 +19,7 @@ from stoic.domains.base import (
     as_points,
     check_columns,
     check_widths,
+    having_value,
     rounding,
 )
 from stoic.domains.finite import Finite
@@ -295,9 +296,8 @@ class Box:
             for c, k in enumerate(lattice.columns.tolist()):
                 if k not in free:
                     continue
-                same = np.abs(offered[:, c] - free[k]) <= rounding(free[k], self.widths[k])
+                same, nearest = having_value(offered[:, c], free[k], self.widths[k])
                 if not same.any():
-                    nearest = float(offered[np.argmin(np.abs(offered[:, c] - free[k])), c])
                     raise ValueError(
                         f"Coordinate {k} cannot have the value {float(free[k]):.12g}: the nearest "
                         f"it can have is {nearest:.12g}."

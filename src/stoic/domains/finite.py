@@ -17,6 +17,7 @@ from stoic.domains.base import (
     as_points,
     check_columns,
     check_widths,
+    having_value,
     rounding,
 )
 
@@ -175,10 +176,8 @@ class Among:
         check_columns(values, self.whole.dim)
         arms = self.arms
         for k, value in values.items():
-            there = self.whole.points[arms, k]
-            nearest = float(there[np.argmin(np.abs(there - value))])
-            same = np.abs(there - nearest) <= 1e-9 * self.whole.widths[k]
-            if abs(nearest - value) > rounding(value, self.whole.widths[k]):
+            same, nearest = having_value(self.whole.points[arms, k], value, self.whole.widths[k])
+            if not same.any():
                 raise ValueError(
                     f"None of the points that may be chosen has {float(value):.12g} in coordinate "
                     f"{k}: the nearest value there is {nearest:.12g}."
