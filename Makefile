@@ -25,16 +25,16 @@ check:           ## lint, format, types
 	mypy
 
 test:            ## all tests but long ones
-	$(THREADS) $(PYTHON) -m pytest -n auto -m "not slow and not long"
+	$(THREADS) $(PYTHON) -m pytest -n auto --dist worksteal -m "not slow and not long"
 
 long:            ## the long ones: whole campaigns and programs
-	$(THREADS) $(PYTHON) -m pytest -n auto -m "long and not slow"
+	$(THREADS) $(PYTHON) -m pytest -n auto --dist worksteal -m "long and not slow"
 
 test-all:        ## all tests: also figure-level claims, whole products, long campaigns
-	$(THREADS) $(PYTHON) -m pytest -n auto
+	$(THREADS) $(PYTHON) -m pytest -n auto --dist worksteal
 
 numerical:       ## the part of the tests that depends on rounding; MORE=further files
-	$(THREADS) $(PYTHON) -m pytest -n auto -m "not slow and not long" $(NUMERICAL) $(MORE)
+	$(THREADS) $(PYTHON) -m pytest -n auto --dist worksteal -m "not slow and not long" $(NUMERICAL) $(MORE)
 
 figures:         ## regenerate the pictures of the docs; DATA=directory of the real tables
 	$(THREADS) $(PYTHON) -m stoic reproduce --all --out docs/figures $(if $(DATA),--data $(DATA))
