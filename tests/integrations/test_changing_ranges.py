@@ -4,6 +4,7 @@ import optuna
 import pytest
 from optuna.distributions import FloatDistribution
 from optuna.samplers import RandomSampler
+from optuna.trial import TrialState
 
 from stoic.integrations.optuna import StoicSampler, explain
 from stoic.integrations.optuna.unmodelled import modelled_space
@@ -40,6 +41,39 @@ def test_a_range_that_changes_is_modelled_as_a_whole_and_trials_have_the_latest(
     assert independent.drawn <= 2  # the first of all, and the first one of the new range
     low, high = min(before[0], after[0]), max(before[1], after[1])
     assert modelled_space(study.trials) == {"x": FloatDistribution(low, high)}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_where_the_optimum_was_cut_off_the_rest_is_explored(seed):
+    """The corner nearest to it is soon known, and repeating it would be no search."""
+    spaces = [{"x": FloatDistribution(-2, 4), "y": FloatDistribution(-3, 3)}] * 15
+    spaces += [{"x": FloatDistribution(0.5, 1.5), "y": FloatDistribution(-3, 0)}] * 8
+    study = optuna.create_study(sampler=StoicSampler(seed=seed))
+    for space in spaces:
+        trial = study.ask(space)
+        study.tell(trial, trial.params["x"] ** 2 + (trial.params["y"] - 1) ** 2)
+    asked = {(round(t.params["x"], 2), round(t.params["y"], 2)) for t in study.trials[15:]}
+    assert (0.5, 0.0) in asked
+    assert len(asked) == 8
+
+
+def test_a_batch_is_in_the_new_range_from_its_second_suggestion_on():
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    for _t in range(12):
+        trial = study.ask({"x": FloatDistribution(0.0, 1.0)})
+        study.tell(trial, (trial.params["x"] + 0.7) ** 2)
+    wider = [study.ask({"x": FloatDistribution(-1.0, 1.0)}) for _ in range(4)]
+    assert wider[0].params["x"] >= 0.0  # a sampler learns of a range after its suggestion
+    assert min(trial.params["x"] for trial in wider) < 0.0
+    for trial in wider:  # once they failed, they said nothing
+        study.tell(trial, state=TrialState.FAIL)
+    assert study.sampler.infer_relative_search_space(study, study.trials[0]) == {
+        "x": FloatDistribution(0.0, 1.0)
+    }
+    # A narrower one at once
+    inside = [study.ask({"x": FloatDistribution(0.0, 0.4)}) for _ in range(4)]
+    assert all(trial.params["x"] <= 0.4 for trial in inside)
+    assert len({trial.params["x"] for trial in inside}) == 4
 
 
 def test_an_integer_below_another_parameter_is_modelled():

@@ -317,6 +317,11 @@ class Box:
             lattices.append(Lattice(np.array([k]), np.array([[inside]])))
         return replace(self, lattices=tuple(lattices))
 
+    @property
+    def fixes(self) -> bool:
+        """True if a coordinate has one value only."""
+        return any(len(lattice.values) == 1 for lattice in self.lattices)
+
     def contains(self, x: Array) -> Booleans:
         points = as_points(x, self.dim)
         inside: Booleans = np.all(np.abs(self.snap(points) - points) <= 1e-9 * self.widths, axis=1)

@@ -11,7 +11,7 @@ from scipy.special import expit
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
 from stoic.defences.replicates import agreement, pairs_at_one_input
-from stoic.domains import PLACE, SAME, Domain, Peak
+from stoic.domains import PLACE, SAME, Box, Domain, Peak
 from stoic.kernels import Matern52
 from stoic.policies.base import Notes, Policy, View, apart, choice_of, choices_at, worth_a_repeat
 from stoic.policies.improvement import LogExpectedImprovement, over_the_best
@@ -309,10 +309,11 @@ def _or_farthest(
     That is the peak under capped lengthscales, or where its improvement is negligible, too, the
     point that is farthest from all others. If the last query of its ``own`` explored, which is then
     apart from those before it, it is the turn of the peak. Where all that is left is expected to
-    fail and nothing to improve, it is the best of the ``known`` ones.
+    fail and nothing to improve, it is the best of the ``known`` ones. In a part with a fixed value,
+    such as a context, it is the peak: there a point that is known to be the best one is played.
     """
-    widths, unit = view.domain.widths, posterior.max_variance**0.5
-    if view.among is not view.domain:
+    widths, unit = _part(view).widths, posterior.max_variance**0.5
+    if view.among is not view.domain and (not isinstance(view.among, Box) or view.among.fixes):
         return peak
     if not len(queried):
         # Without a result all points are alike, and of a finite set the peak is always the first
@@ -343,9 +344,14 @@ def _or_farthest(
     return Peak(best.x, best.arm, peak.height)
 
 
+def _part(view: View) -> Domain:
+    """Return the part of a box that may be chosen, of another domain all of it."""
+    return view.among if isinstance(view.among, Box) else view.domain
+
+
 def farthest(view: View, queried: Array, risk: Risk) -> Peak | None:
     """Find the point farthest from all ``queried`` (k, d) and all that failed; None without one."""
-    widths, observations = view.domain.widths, view.observations
+    widths, observations = _part(view).widths, view.observations
     lengthscale = 0.5 * math.sqrt(view.domain.dim) * widths
     failed = observations.x[~np.isfinite(observations.observed)]
     x = np.unique(np.concatenate([queried, failed]), axis=0)

@@ -48,6 +48,7 @@ class Parameters:
         self._branches: dict[str, Branches] = {}  # in the only space that is asked for
         self._branched = 0  # number of complete trials then
         self._others: list[FrozenTrial] = []  # failed and pruned ones
+        self._running: list[FrozenTrial] = []  # those that have parameters
 
     @classmethod
     def of(cls, trials: Iterable[FrozenTrial]) -> Self:
@@ -57,8 +58,11 @@ class Parameters:
         return parameters
 
     def follow(self, trials: Iterable[FrozenTrial]) -> None:
-        """Read the trials that have ended since the last call, of all trials."""
+        """Read the trials that have ended since the last call, of all trials, and what runs."""
+        self._running = []
         for trial in trials:
+            if trial.state == TrialState.RUNNING and trial.distributions:
+                self._running.append(trial)
             if trial.number in self._seen or not trial.state.is_finished():
                 continue
             self._seen.add(trial.number)
@@ -97,11 +101,12 @@ class Parameters:
         Those that other trials have with another step, or with other choices, are left out. Only
         those that are ``shared`` by all complete trials, sorted, where inputs move: a tolerance is
         one of every setting. A trial that ended before it had parameters says nothing about which
-        there are.
+        there are. Of a running one its ranges count, of parameters that are modelled anyway.
         """
         if shared:
             names = sorted(self._ranges.keys() - self._changed)
-            return {n: self._ranges[n] for n in names if self._counts[n] == self._complete}
+            common = [n for n in names if self._counts[n] == self._complete]
+            return self._widened({n: self._ranges[n] for n in common})
         names = sorted(self._ranges, key=self._places.__getitem__)
         space, changed = {name: self._ranges[name] for name in names}, set(self._changed)
         if self._complete:  # names of complete ones only become more
@@ -109,7 +114,14 @@ class Parameters:
             for trial in sorted(self._others, key=lambda trial: trial.number):
                 for name, distribution in trial.distributions.items():
                     _widen(space, name, distribution, changed)
-        return {name: d for name, d in space.items() if name not in changed}
+        return self._widened({name: d for name, d in space.items() if name not in changed})
+
+    def _widened(self, space: dict[str, BaseDistribution]) -> dict[str, BaseDistribution]:
+        """Widen the ranges to those of running trials: the next one of a batch may have them."""
+        for trial in self._running:
+            for name in trial.distributions.keys() & space.keys():
+                space[name] = spanning(space[name], trial.distributions[name]) or space[name]
+        return space
 
     def branches(self, space: Mapping[str, BaseDistribution]) -> dict[str, Branches]:
         """Return the numbers in ``space`` whose range depends on a choice, by name.
@@ -127,7 +139,12 @@ class Parameters:
     def narrowed(self, space: Mapping[str, BaseDistribution]) -> dict[str, Numbers]:
         """Return the latest trials' ranges that lack a part of those in ``space``."""
         found = {}
-        for name, (_, latest) in self._latest.items():
+        running = {
+            name: (t.number, d) for t in self._running for name, d in t.distributions.items()
+        }
+        for name, (number, latest) in self._latest.items():
+            if running.get(name, (-1,))[0] > number:
+                latest = running[name][1]
             if name not in space or not isinstance(latest, Numbers) or latest == space[name]:
                 continue
             if (together := spanning(latest, space[name])) is not None and together != latest:
