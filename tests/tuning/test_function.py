@@ -43,6 +43,89 @@ def test_an_array_of_one_number_is_that_number():
     assert result.func_vals == pytest.approx([params["x"] for params in result.x_iters])
 
 
+def test_what_is_masked_is_no_number():
+    for masked in (np.ma.masked, np.ma.array([1.0], mask=True)):
+        result = tune(
+            lambda p, m=masked: m if p["x"] > 0.5 else Measured(p["x"]),
+            {"x": "float(0, 1)"}, n_trials=4, seed=0,
+        )  # fmt: skip
+        assert [math.isnan(y) for y in result.func_vals] == [x["x"] > 0.5 for x in result.x_iters]
+        assert 0 < np.isnan(result.func_vals).sum() < 4
+
+
+def test_a_search_begins_with_settings_that_are_given_and_results_that_are_known(tmp_path):
+    given = [{"x": x, "kind": "good"} for x in np.linspace(-2, 2, 6)]
+    first = tune(valley, SPACE, n_trials=4, x0=given[:3])
+    assert first.x_iters[:3] == given[:3]
+    assert len(first.x_iters) == 4
+    known = [valley(x) for x in given]
+    known[1], known[2] = math.nan, -50.0
+    where = {"storage": f"sqlite:///{tmp_path}/s.db", "study_name": "s", "seed": 0}
+    for trials in (6, 8):  # the second time they are there
+        result = tune(valley, SPACE, n_trials=trials, x0=given, y0=known, **where)
+        assert len(result.x_iters) == 6 + trials
+        assert result.x_iters[:6] == given
+        assert result.func_vals[:6] == pytest.approx(known, nan_ok=True)
+    assert result.trust[2] < 0.5 < result.trust[0]
+    assert valley(result.x) < 0.2
+    # Killed while they were added, one of them is there twice
+    study = optuna.create_study(storage=where["storage"], study_name="t")
+    for trial in result.study.get_trials()[:2]:
+        study.add_trial(trial)
+    twice = [*given, given[0]]
+    result = tune(
+        valley, SPACE, n_trials=1, x0=twice, y0=[*known, 9.0], **where | {"study_name": "t"}
+    )
+    assert [result.x_iters.count(x) for x in given] == [2, 1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"y0": [1.0]}, "got 1 for 0"),
+        ({"x0": [{"x": 3.0, "kind": "good"}]}, "x cannot be 3"),
+        ({"x0": [{"x": 1.0}]}, "each of x, kind"),
+        ({"x0": [[1.0, "good"]]}, "each of x, kind"),
+        ({"x0": {"x": 1.0, "kind": "good"}, "y0": "low"}, "y0 is a number"),
+        ({"callback": [print]}, "one function that takes the study and a trial"),
+        ({"callback": lambda study: None}, "one function that takes the study and a trial"),
+        ({"study_name": "mine"}, "kept in a storage"),
+        ({"warm_start": "mine"}, "a list of Optuna studies"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_the_first_trial(given, said):
+    with pytest.raises(ValueError, match=said):
+        tune(lambda p: pytest.fail("was called"), SPACE, n_trials=2, **given)
+
+
+def test_an_error_has_the_study():
+    def limited(params):
+        return Measured(valley(params), constraints={"size": 1.0})
+
+    with pytest.raises(RuntimeError, match="feasible") as nothing:
+        tune(limited, SPACE, n_trials=3)
+    assert len(nothing.value.study.trials) == 3
+
+    def interrupted(params):
+        calls.append(params)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return valley(params)
+
+    calls = []
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        tune(interrupted, SPACE, n_trials=9)
+    assert [trial.params for trial in stopped.value.study.trials] == calls
+    assert "study" in stopped.value.__notes__[0]
+
+
+def test_a_result_warms_the_next_one():
+    first = tune(valley, SPACE, n_trials=10, seed=0)
+    again = tune(valley, SPACE, n_trials=10, seed=0, warm_start=[first])
+    assert again.x_iters == tune(valley, SPACE, n_trials=10, seed=0, warm_start=first.study).x_iters
+    assert again.x_iters != first.x_iters
+
+
 def test_maximising_is_minimising_the_negative():
     down = tune(valley, SPACE, n_trials=12, seed=3)
     up = tune(lambda p: -valley(p), SPACE, n_trials=12, seed=3, direction="maximize")
@@ -215,6 +298,11 @@ def test_a_callback_sees_every_trial_and_the_space_is_not_changed():
     assert space == {"x": FloatDistribution(0, 1)}
 
 
+def test_a_callback_ends_the_campaign_by_true():
+    result = tune(valley, SPACE, n_trials=9, callback=lambda study, trial: trial.number == 4)
+    assert len(result.x_iters) == 5
+
+
 def test_a_callback_may_end_the_campaign_as_in_optuna():
     def enough(study, trial):
         if trial.number == 3:
@@ -263,7 +351,18 @@ def test_an_objective_may_say_what_it_measured():
     assert failed[0].user_attrs[EXECUTED] == {"x": 0.5}
 
 
-@pytest.mark.parametrize("wrong", [0.0, math.nan, math.inf, None])
+def test_a_value_with_an_infinite_standard_error_says_nothing():
+    def loss(params):
+        worthless = abs(params["x"] - 0.8) < 0.05
+        return Measured(-9.0 if worthless else (params["x"] - 0.3) ** 2, None, math.inf * worthless)
+
+    given = [{"x": x} for x in (0.79, 0.8, 0.81)]
+    result = tune(loss, {"x": "float(0, 1)"}, n_trials=14, seed=0, x0=given)
+    assert result.study.trials[0].user_attrs[NOISE] > 1e100
+    assert abs(result.x["x"] - 0.3) < 0.05
+
+
+@pytest.mark.parametrize("wrong", [0.0, math.nan, None])
 def test_a_standard_error_that_is_none_is_not_used(wrong):
     result = tune(lambda p: Measured(p["x"], None, wrong), {"x": "float(0, 1)"}, n_trials=2, seed=0)
     assert all(NOISE not in trial.user_attrs for trial in result.study.trials)

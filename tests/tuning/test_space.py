@@ -15,8 +15,10 @@ from optuna.distributions import (
     distribution_to_json,
 )
 
+from stoic.integrations.optuna.encoding import as_written
 from stoic.refusal import RefusalError
 from stoic.tuning.space import (
+    parse_as,
     parse_assignments,
     parse_fixed,
     parse_json,
@@ -93,6 +95,44 @@ def test_an_assignment_has_a_name_and_a_range():
     for wrong in ("lr", "=float(0, 1)", "2x=float(0, 1)", "a b=float(0, 1)"):
         with pytest.raises(RefusalError):
             parse_assignments([wrong])
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("choice(1e-5, .5, +1, 08, a)", [1e-5, 0.5, 1, "08", "a"]),
+        ("choice(true, False, None, nan)", [True, False, None, "nan"]),
+        ("choice('1', \"true\")", ["1", "true"]),
+        ([None, 5], [None, 5]),
+    ],
+)
+def test_in_python_a_choice_is_a_literal_and_names_are_texts(written, meant):
+    (distribution,) = parse_space({"learning rate": written}, in_python=True).values()
+    assert list(distribution.choices) == meant
+    assert list(map(type, distribution.choices)) == list(map(type, meant))
+    # What is written for people is read again as what it is
+    assert parse_range("p", as_written(distribution), in_python=True) == distribution
+    for wrong in ("", "a=b", 1):
+        with pytest.raises(RefusalError, match="name of a parameter"):
+            parse_space({wrong: "float(0, 1)"}, in_python=True)
+
+
+def test_for_a_program_a_choice_stays_as_it_was_written_and_a_list_is_json():
+    assert parse_range("p", "choice(1e-5, true)") == CategoricalDistribution(["1e-5", "true"])
+    assert as_written(parse_range("p", "choice(1e-5, true)")) == 'choice("1e-5", "true")'
+    assert parse_range("p", "[true, null, 1e-5]") == CategoricalDistribution([True, None, 1e-5])
+    with pytest.raises(RefusalError, match="not a range"):
+        parse_range("p", "[true")
+
+
+def test_a_value_may_be_spelled_in_another_way():
+    choices = CategoricalDistribution([True, 1, 1e-3, "0.5", None])
+    read = [parse_as(choices, text) for text in ("true", "1", "0.001", "1e-3", ".5", "None")]
+    assert read == [True, 1, 1e-3, 1e-3, "0.5", None]
+    assert read[0] is True
+    assert read[1] is not True
+    assert parse_as(CategoricalDistribution([1, 2]), "true") == "true"
+    assert parse_as(CategoricalDistribution(["1.0", "1.00"]), "1e0") == "1e0"  # which one?
 
 
 def test_a_space_without_parameters_is_refused():

@@ -198,7 +198,7 @@ def check_start(
         return
     last = first[-1]
     if not any(_useful(result, possible) for result in first) and not _in_parts(study, first):
-        reason = last.reason
+        reason = last.reason.rstrip(".")
         if last.value is not None:
             reason = f"the value {last.value:g} is not possible, which is {possible}"
         if confirming:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 
@@ -10,12 +13,13 @@ import numpy as np
 import optuna
 from numpy.typing import NDArray
 from optuna.storages import BaseStorage
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from stoic.data import FailureKind
+from stoic.data import FailureKind, numbers
 from stoic.integrations.optuna import Explanation
+from stoic.integrations.optuna.encoding import check_fixed
 from stoic.integrations.optuna.explanation import FrontPoint
-from stoic.integrations.optuna.internals import is_stopped, stoppable
+from stoic.integrations.optuna.internals import fixed_attrs, fixed_params, is_stopped, stoppable
 from stoic.integrations.optuna.objective import RobustArguments, check_arguments
 from stoic.integrations.optuna.partial import bound_of
 from stoic.integrations.optuna.possible import PossibleValues
@@ -30,9 +34,9 @@ from stoic.tuning.measured import Measured, measured
 from stoic.tuning.objectives import Objective, check_direction, merge_objectives
 from stoic.tuning.program import Result
 from stoic.tuning.search import Search, prepare
-from stoic.tuning.space import parse_space
+from stoic.tuning.space import Space, parse_space
 from stoic.tuning.study import open_study
-from stoic.tuning.trials import failure_kinds, failures
+from stoic.tuning.trials import FAILURE, failure_kinds, failures
 from stoic.tuning.views.summary import Summary
 
 
@@ -139,9 +143,11 @@ def tune(
     until_settled: float | Literal["noise"] | None = None,
     catch: tuple[type[Exception], ...] = (Exception,),
     keep_going: bool = False,
-    callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
+    callback: Callable[[optuna.Study, FrozenTrial], object] | None = None,
     possible: Sequence[float] | None = None,
-    warm_start: Sequence[optuna.Study] = (),
+    warm_start: Sequence[optuna.Study | TuningResult] = (),
+    x0: Sequence[Mapping[str, Any]] = (),
+    y0: Sequence[float] | None = None,
     **robust_to_moves: Unpack[RobustArguments],
 ) -> TuningResult:
     """Optimize a function that may be noisy, fail and return outliers.
@@ -154,15 +160,16 @@ def tune(
         which reports the kind of failure. An infinite value is observed as it is.
     space:
         Name -> an Optuna distribution, a list of choices, or a text such as
-        "float(1e-5, 1e-1, log)".
+        "float(1e-5, 1e-1, log)" or "choice(a, 0.5, true)"; a choice is a text unless Python reads
+        it as something else.
     n_trials:
-        Total number of finished trials.
+        Total number of finished trials, without those of ``y0``.
     direction:
         "minimize" or "maximize".
     storage:
         URL or Optuna storage to keep the study in; None keeps it in memory.
     study_name:
-        With a storage, the study to create or to continue.
+        In a storage, the study to create or to continue.
     seed:
         Makes the suggested parameters repeatable.
     n_startup_trials:
@@ -185,13 +192,19 @@ def tune(
     keep_going:
         Go on, too, if the first five trials of this call all fail and the study has no value.
     callback:
-        Called with the study and each trial that has ended; ``study.stop()`` ends the campaign.
+        Called with the study and each trial that has ended; ``study.stop()`` in it, or True as its
+        answer, ends the campaign.
     possible:
         Lowest and highest value that the objective can have: a value outside counts as nan, and
         stays in the study. Recorded with the study.
     warm_start:
-        Earlier studies that inform this one, see
+        Earlier studies that inform this one, or results of this function with such a study, see
         :class:`~stoic.integrations.optuna.StoicSampler`; recorded with the study.
+    x0:
+        Settings to begin with, parameters -> value. Without ``y0`` they are the first trials.
+    y0:
+        Their results, if they were measured before; nan for a failed one. They are results like
+        all others, of which some may be wrong.
     **robust_to_moves:
         ``policy``, ``threshold``, ``margin``, ``tolerance``, ``radius``, ``p`` and ``probe``: for
         values that stay good when parameters are moved, see
@@ -205,22 +218,30 @@ def tune(
     RuntimeError
         If no trial has a usable value; the message has the most frequent reason. Without
         ``keep_going`` that is raised after five trials, from what the objective raised last.
+
+    Notes
+    -----
+    What ends a campaign early, ``KeyboardInterrupt`` or an error, has the study as its attribute
+    ``study``.
     """
+    check_at_least(1, n_trials=n_trials)
+    ranges = parse_space(space, in_python=True)
+    begun = _begun(ranges, x0, y0)
     search = Search(
-        space=parse_space(space),
+        space=ranges,
         name=study_name,
         goal=check_direction(direction),
-        trials=n_trials,
+        trials=n_trials + sum(trial.state.is_finished() for trial in begun),
         seed=seed,
         startup=n_startup_trials,
         said=check_arguments(robust_to_moves),
         recipe=recipe,
         possible=PossibleValues.of(possible),
-        warm_start=tuple(warm_start),
+        warm_start=_studies(warm_start),
         ending=Ending(confirm, until_settled),
         repeats=repeats,
     )
-    return _result(*searched(search, storage, objective, catch, callback, keep_going))
+    return _result(*searched(search, storage, objective, catch, callback, keep_going, begun))
 
 
 def tune_front(
@@ -235,7 +256,7 @@ def tune_front(
     n_startup_trials: int = 10,
     catch: tuple[type[Exception], ...] = (Exception,),
     keep_going: bool = False,
-    callback: Callable[[optuna.Study, FrozenTrial], None] | None = None,
+    callback: Callable[[optuna.Study, FrozenTrial], object] | None = None,
 ) -> FrontResult:
     """Optimize a function with two or three objectives that may be noisy, fail and return outliers.
 
@@ -269,7 +290,7 @@ def tune_front(
             "one, and more can be constraints."
         )
     search = Search(
-        space=parse_space(space),
+        space=parse_space(space, in_python=True),
         name=study_name,
         goal=objectives,
         trials=n_trials,
@@ -282,7 +303,9 @@ def tune_front(
     failed = failures(trials)
     if known is None or not known.front:
         reason = next(iter(failed), "no value was finite")
-        raise RuntimeError(f"None of the {len(trials)} trials has usable values: {reason}")
+        raise _with_study(
+            RuntimeError(f"None of the {len(trials)} trials has usable values: {reason}"), study
+        )
     return FrontResult(
         known.front, known.observed_front, known.trust, failed, failure_kinds(trials), known, study,
         Summary.around(study, trials, known).text(),
@@ -294,14 +317,29 @@ def searched(
     storage: str | BaseStorage | None,
     objective: Callable[[dict[str, Any]], Any],
     catch: tuple[type[Exception], ...],
-    callback: Callable[[optuna.Study, FrozenTrial], None] | None,
+    callback: Callable[[optuna.Study, FrozenTrial], object] | None,
     keep_going: bool,
+    begun: Sequence[FrozenTrial] = (),
 ) -> tuple[optuna.Study, Recipe]:
-    """Search by a Python function; return the study and its recipe."""
+    """Search by a Python function, after the trials it is ``begun`` with; see :func:`tune`."""
     check_at_least(1, n_trials=search.trials, repeats=search.repeats)
+    _check_callback(callback)
+    if storage is None and search.name is not None:
+        raise RefusalError(
+            f"A study named {search.name!r} is kept in a storage: give one, as in "
+            "storage='sqlite:///studies.db', or leave out study_name."
+        )
     opened, _, method, sampler = prepare(search, storage)
     study = open_study(opened, search.name, search.goal, search.space, sampler)
     method.record(study)
+    if begun:
+        # Of a campaign that was killed in between some may be there
+        there = Counter(_setting(trial) for trial in study.get_trials(deepcopy=False))
+        for trial in begun:
+            if there[setting := _setting(trial)]:
+                there[setting] -= 1
+            else:
+                study.add_trial(trial)
     # Of a study that goes on, the objectives may have been given in another order
     given = () if isinstance(search.goal, str) else search.goal
     order = [each.name for each in merge_objectives(study, given)] if given else []
@@ -317,26 +355,102 @@ def searched(
     except Stopped:
         pass
     except HopelessError as hopeless:
-        raise RuntimeError(
+        error = RuntimeError(
             f"{hopeless.finding} Mend the function and call it again, or say keep_going=True."
-        ) from hopeless.__cause__
+        )
+        raise _with_study(error, study) from hopeless.__cause__
+    except BaseException as interruption:
+        _with_study(interruption, study)
+        raise
     return study, method.recipe
+
+
+def _begun(
+    space: Space, x0: Sequence[Mapping[str, Any]], y0: Sequence[float] | None
+) -> list[FrozenTrial]:
+    """Make trials of settings that are given: finished ones of those with a result."""
+    settings = list(x0) if isinstance(x0, Iterable) and not isinstance(x0, Mapping) else [x0]
+    results = np.full(len(settings), np.nan) if y0 is None else numbers(y0, "y0").ravel()
+    if len(results) != len(settings):
+        raise RefusalError(
+            f"y0 has a result for each setting in x0: got {len(results)} for {len(settings)}."
+        )
+    trials = []
+    for setting, result in zip(settings, results.tolist(), strict=True):
+        if not isinstance(setting, Mapping) or not space.keys() <= setting.keys():
+            needed = ", ".join(space)
+            raise RefusalError(
+                f"A setting in x0 is a dict with a value for each of {needed}, got {setting!r}."
+            )
+        params = {n: v.item() if isinstance(v, np.generic) else v for n, v in setting.items()}
+        check_fixed(params, space, "the space has")
+        if y0 is None:
+            given, state = fixed_attrs(params), TrialState.WAITING
+            trials.append(create_trial(state=state, system_attrs=given))
+            continue
+        failed = math.isnan(result)
+        trials.append(
+            create_trial(
+                state=TrialState.FAIL if failed else TrialState.COMPLETE,
+                value=None if failed else result,
+                params=params,
+                distributions=space,
+                user_attrs={FAILURE: "the value is nan"} if failed else {},
+            )
+        )
+    return trials
+
+
+def _setting(trial: FrozenTrial) -> frozenset[tuple[str, str]]:
+    """Return what a trial was run with, or will be, as a key."""
+    return frozenset((n, repr(v)) for n, v in (fixed_params(trial) or trial.params).items())
+
+
+def _studies(earlier: object) -> tuple[optuna.Study, ...]:
+    """Return the studies that are meant: of one alone, of several, or of results that have one."""
+    listed = earlier if isinstance(earlier, list | tuple) else [earlier]
+    studies = [e.study if isinstance(e, TuningResult) else e for e in listed]
+    found = tuple(each for each in studies if isinstance(each, optuna.Study))
+    if len(found) == len(listed):
+        return found
+    raise RefusalError(f"warm_start is a list of Optuna studies, got {earlier!r}.")
+
+
+def _check_callback(callback: object) -> None:
+    """Refuse before the first trial what cannot be called with a study and a trial."""
+    if callback is None:
+        return
+    try:
+        inspect.signature(callback).bind("study", "trial")  # type: ignore[arg-type]
+    except TypeError as error:
+        raise RefusalError(
+            f"callback is one function that takes the study and a trial, got {callback!r}."
+        ) from error
+    except ValueError:  # one of C, without a signature
+        pass
+
+
+def _with_study(error: BaseException, study: optuna.Study) -> BaseException:
+    """Give an exception the study: it may be in memory alone."""
+    error.study = study  # type: ignore[attr-defined]
+    error.add_note("The attribute study of this exception has the trials so far.")
+    return error
 
 
 class Calling(Observer):
     """Observer that passes every ended trial to a callback."""
 
     def __init__(
-        self, study: optuna.Study, callback: Callable[[optuna.Study, FrozenTrial], None]
+        self, study: optuna.Study, callback: Callable[[optuna.Study, FrozenTrial], object]
     ) -> None:
         self.study = study
         self.callback = callback
 
     def ended(self, trial: FrozenTrial, result: Result, explain: Explain) -> None:
-        """Call back; as in Optuna, the callback may call ``study.stop()``."""
+        """Call back; the callback may call ``study.stop()`` as in Optuna, or return True."""
         with stoppable(self.study):
-            self.callback(self.study, trial)
-        if is_stopped(self.study):
+            answer = self.callback(self.study, trial)
+        if answer is True or is_stopped(self.study):
             raise Stopped
 
 
@@ -356,7 +470,9 @@ def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:
             "all results are bounds" if any(bound_of(t) is not None for t in finished) else None
         )
         reason = infeasible or unjudged or next(iter(failed), bounds or "no value was finite")
-        raise RuntimeError(f"None of the {len(finished)} trials has a usable value: {reason}")
+        raise _with_study(
+            RuntimeError(f"None of the {len(finished)} trials has a usable value: {reason}"), study
+        )
     trust = {row.number: row.trust for row in known.rows}
     return TuningResult(
         x=known.recommended.params,

@@ -18,6 +18,8 @@ from stoic.tuning.failure import Failed
 from stoic.tuning.program import Result
 from stoic.tuning.trials import finish
 
+_VAST = 1e100  # a standard error that leaves nothing of any value; its square is a float
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -34,7 +36,8 @@ class Measured:
         Name of a parameter -> what was run instead of what was suggested; the result counts there.
     standard_error:
         Of the value, above 0, or of each of the values, in the same form; None if unknown. One of
-        0, as of folds that all agree, says nothing of the noise and is unknown, too; so is nan.
+        0, as of folds that all agree, says nothing of the noise and is unknown, too; so is nan. A
+        value with an infinite one says nothing.
     constraints:
         Name of a constraint -> its value, which satisfies it up to 0; nan if that is unknown.
     censored:
@@ -62,6 +65,11 @@ class Measured:
             )
         if self.censored and self.value is None:
             raise RefusalError("A bound is of one value: with several objectives leave it out.")
+        if not isinstance(self.constraints, Mapping):
+            raise RefusalError(
+                'constraints has a value for each name, as in {"latency": 0.3}, got '
+                f"{self.constraints!r}."
+            )
         if self.standard_error is None:
             return
         named = isinstance(self.values, Mapping)
@@ -69,7 +77,11 @@ class Measured:
         if named:
             alike = isinstance(errors, Mapping) and set(errors) == set(self.values or ())
             errors = list(errors.values()) if alike else ()
-        if np.shape(errors) != (() if self.values is None else (len(self.values),)):
+        try:
+            shape = np.asarray(errors, dtype=float).shape
+        except (TypeError, ValueError):
+            shape = (-1,)  # a text
+        if shape != (() if self.values is None else (len(self.values),)):
             needed = "a number"
             if self.values is not None:
                 needed = f"one for each of the {len(self.values)} values"
@@ -104,9 +116,9 @@ def measured(
             raise RefusalError(
                 "The objective gave several values, and the study has one objective."
             )
-        value = float(found.value)
+        value = float(_scalar(found.value))
         error: Any = found.standard_error
-        noise = noise_of(None if error is None else float(error))
+        noise = noise_of(None if error is None else min(float(error), _VAST))
     except Failed as failed:
         reason = failed.message[:200] or "said that it failed"
         return Result(failure=reason, kind=failed.kind)
@@ -158,7 +170,7 @@ def _several(
         errors: Any = found.standard_error
         if not isinstance(errors, Mapping):
             errors = dict(zip(names, errors, strict=True))
-        result = replace(result, noises=noises_of([float(errors[name]) for name in order]))
+        result = replace(result, noises=noises_of([min(float(errors[n]), _VAST) for n in order]))
     return result
 
 
@@ -173,6 +185,8 @@ def _plain(executed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _scalar(value: Any) -> Any:
-    """Return the only entry of an array or tensor that has one, anything else as it is."""
+    """Return the only entry of an array or tensor that has one, nan if it is masked."""
     # The shape () of a scalar has the product 1
-    return value.item() if math.prod(getattr(value, "shape", [0])) == 1 else value
+    if math.prod(getattr(value, "shape", [0])) != 1:
+        return value
+    return math.nan if np.ma.is_masked(value) else value.item()

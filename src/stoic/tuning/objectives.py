@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import optuna
+from optuna.study import StudyDirection
 
 from stoic.integrations.optuna.objectives import objective_names
 from stoic.objectives import MOST
@@ -21,8 +22,9 @@ DIRECTIONS: tuple[Direction, ...] = ("minimize", "maximize")
 
 def check_direction(direction: str) -> Direction:
     """Return ``direction`` if it is valid."""
+    given = direction.name if isinstance(direction, StudyDirection) else direction
     for known in DIRECTIONS:
-        if direction in (known, known.replace("z", "s"), known[:3]):
+        if isinstance(given, str) and given.lower() in (known, known.replace("z", "s"), known[:3]):
             return known
     raise RefusalError(f"direction must be minimize or maximize, got {direction!r}.")
 

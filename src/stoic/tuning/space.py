@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -17,7 +18,7 @@ from optuna.distributions import (
     json_to_distribution,
 )
 
-from stoic.integrations.optuna.encoding import check_fixed
+from stoic.integrations.optuna.encoding import check_fixed, literal
 from stoic.refusal import RefusalError
 
 Space = dict[str, BaseDistribution]
@@ -30,17 +31,21 @@ _SCALE = re.compile("q?log.*|q?uniform|linear")  # the third of a range of other
 _ITEM = re.compile(r"""\s*("[^"]*"|'[^']*'|[^,"']*)\s*(?:,|$)""")
 
 
-def parse_space(entries: Mapping[str, object]) -> Space:
+def parse_space(entries: Mapping[str, object], in_python: bool = False) -> Space:
     """Parse a whole search space: name of a parameter -> its range.
 
     A range is a text in one of the ``FORMS``, a list of choices, or an Optuna distribution, which
-    is used as it is.
+    is used as it is. ``in_python`` names are any texts, and choices are literals of Python: no
+    program has to get them as they were written.
     """
     if not entries:
         raise RefusalError("There is nothing to tune: give at least one parameter.")
     if not isinstance(entries, Mapping):
         raise RefusalError(f"A search space is a dict from names to ranges, got {entries!r}.")
-    return {check_name(name): parse_range(name, entry) for name, entry in entries.items()}
+    return {
+        check_name(name, in_python): parse_range(name, entry, in_python)
+        for name, entry in entries.items()
+    }
 
 
 def parse_assignments(texts: Sequence[str]) -> Space:
@@ -81,7 +86,15 @@ def read_number(what: str, text: str) -> float:
 def parse_as(distribution: BaseDistribution | None, text: str) -> Any:
     """Parse a value as the parameter's own type, if it can be read as one."""
     if isinstance(distribution, CategoricalDistribution):
-        return next((choice for choice in distribution.choices if str(choice) == text), text)
+        written = [str(choice) for choice in distribution.choices]
+        if text in written:
+            return distribution.choices[written.index(text)]
+        # Another spelling of a number, or of true; 1 is not true
+        value = literal(text)
+        meant = [literal(each) for each in written]
+        same = [n for n, each in enumerate(meant) if type(each) is type(value) and each == value]
+        found = len(same) == 1 and not isinstance(value, str)
+        return distribution.choices[same[0]] if found else text
     # 2.5 for an integer stays 2.5, and is refused with the range by whoever checks it
     for read in (float,) if isinstance(distribution, FloatDistribution) else (int, float):
         try:
@@ -117,27 +130,34 @@ def parse_json(text: str) -> Space:
     return parse_space(entries)
 
 
-def check_name(name: str) -> str:
+def check_name(name: object, in_python: bool = False) -> str:
     """Return ``name`` if it is valid for a parameter."""
-    if not _NAME.fullmatch(name):
+    if in_python and isinstance(name, str) and name.strip() and "=" not in name:
+        return name
+    if in_python:
+        raise RefusalError(f"A name of a parameter is a text without '=', got {name!r}.")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise RefusalError(
             f"{name!r} cannot name a parameter: use the letters a to z and A to Z, digits, '_', "
-            "'.' and '-', beginning with a letter."
+            "'.' and '-', beginning with a letter or '_'."
         )
     return name
 
 
-def parse_range(name: str, entry: object) -> BaseDistribution:
+def parse_range(name: str, entry: object, in_python: bool = False) -> BaseDistribution:
     """Parse the range of the parameter ``name``; see ``parse_space``."""
     if isinstance(entry, BaseDistribution):
         return entry
     try:
-        return _range(entry)
+        return _range(entry, literal if in_python else _constant)
     except RefusalError as refusal:
         raise RefusalError(f"{name}: {refusal}") from None
 
 
-def _range(entry: object) -> BaseDistribution:
+def _range(entry: object, read: Callable[[str], Any]) -> BaseDistribution:
+    if isinstance(entry, str) and entry.lstrip().startswith("["):
+        with contextlib.suppress(ValueError):
+            entry = json.loads(entry)
     if isinstance(entry, list | tuple):
         entry = [each.item() if isinstance(each, np.generic) else each for each in entry]
         _refuse_bounds(entry)
@@ -146,7 +166,7 @@ def _range(entry: object) -> BaseDistribution:
     if call is None or call[1] not in ("float", "int", "choice"):
         raise RefusalError(f"{entry!r} is not a range; write {FORMS}.")
     items = _split(call[0], call[2])
-    return _choice(list(map(_constant, items))) if call[1] == "choice" else _number(call, items)
+    return _choice(list(map(read, items))) if call[1] == "choice" else _number(call, items)
 
 
 def _refuse_bounds(entry: Sequence[Any]) -> None:
@@ -237,23 +257,18 @@ def _float(entry: str, text: str) -> float:
     return number
 
 
-def _constant(text: str) -> str | int | float:
+def _constant(text: str) -> str | int | float | None:
     """Parse a choice: a number only if it would be written back exactly so, else the text."""
-    if text[:1] in ("'", '"'):
-        return text[1:-1]
-    for read in (int, float):
-        try:
-            if str(read(text)) == text and text not in ("nan", "inf", "-inf"):
-                return read(text)
-        except ValueError:
-            continue
-    return text
+    value = literal(text)
+    exact = isinstance(value, int | float) and str(value) == text
+    quoted = text[:1] in ("'", '"')
+    return value if quoted or (exact and not isinstance(value, bool)) else text
 
 
 def _choice(choices: list[Any]) -> CategoricalDistribution:
     for choice in choices:
-        if not isinstance(choice, str | int | float | bool):
-            raise RefusalError(f"a choice is a text, a number or true/false, not {choice!r}.")
+        if not isinstance(choice, str | int | float | None):
+            raise RefusalError(f"a choice is a text, a number, true/false or None, not {choice!r}.")
     # 1 and "1" are the same argument of a program, and 1 and 1.0 the same choice of Optuna
     if min(len({str(choice) for choice in choices}), len(set(choices))) < len(choices):
         raise RefusalError(f"a choice is given twice in {choices}.")

@@ -91,7 +91,8 @@ def adopt_space(study: optuna.Study, space: Space) -> None:
         raise RefusalError(
             f"The study {study.study_name!r} exists with another search space "
             f"({_difference(known, space)}): give the same parameters, or another --study-name, "
-            f"with --warm-start {shlex.quote(study.study_name)} to learn from this one."
+            f"with --warm-start {shlex.quote(study.study_name)} to learn from this one; in Python, "
+            "another study_name, and warm_start=[study]."
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -435,10 +436,26 @@ def as_written(distribution: BaseDistribution) -> str:
     return f"{kind}({number_text(d.low)}, {number_text(d.high)}{', log' * d.log}{step})"
 
 
+def literal(text: str) -> str | int | float | None:
+    """Read a choice as Python does, or JSON: a number, true, None; anything else is a text."""
+    if text[:1] in ("'", '"'):
+        return text[1:-1]
+    try:
+        value = ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+    except (ValueError, SyntaxError):
+        return text
+    finite = isinstance(value, bool | int | None) or (
+        isinstance(value, float) and math.isfinite(value)
+    )
+    return value if finite else text
+
+
 def _quoted(choice: object) -> str:
-    """Write a choice; a text in quotes where a comma or a quote would divide it."""
+    """Write a choice; a text in quotes where it would be divided, or read as something else."""
     text = str(choice)
-    if not isinstance(choice, str) or (text == text.strip() and not set(text) & set(",'\"")):
+    if not isinstance(choice, str) or (
+        text == text.strip() and not set(text) & set(",'\"") and literal(text) == text
+    ):
         return text
     return f"'{text}'" if '"' in text else f'"{text}"'
 
