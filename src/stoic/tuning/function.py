@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 from collections import Counter
@@ -382,8 +383,9 @@ def _begun(
             raise RefusalError(
                 f"A setting in x0 is a dict with a value for each of {needed}, got {setting!r}."
             )
-        params = {n: v.item() if isinstance(v, np.generic) else v for n, v in setting.items()}
-        check_fixed(params, space, "the space has")
+        check_fixed(setting, space, "the space has")
+        # As a storage returns it: 3 is 3.0 where the parameter is a float
+        params = {n: d.to_external_repr(d.to_internal_repr(setting[n])) for n, d in space.items()}
         if y0 is None:
             given, state = fixed_attrs(params), TrialState.WAITING
             trials.append(create_trial(state=state, system_attrs=given))
@@ -432,7 +434,8 @@ def _check_callback(callback: object) -> None:
 
 def _with_study(error: BaseException, study: optuna.Study) -> BaseException:
     """Give an exception the study: it may be in memory alone."""
-    error.study = study  # type: ignore[attr-defined]
+    with contextlib.suppress(AttributeError):  # of a frozen one
+        error.study = study  # type: ignore[attr-defined]
     error.add_note("The attribute study of this exception has the trials so far.")
     return error
 

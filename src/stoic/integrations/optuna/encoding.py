@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -45,6 +45,9 @@ _OTHERS = 16  # at least, so that as many workers may each choose one
 _FEW = 5
 
 _DIGITS = 20  # of an integer in a message
+_CONSTANTS = {"True": True, "true": True, "False": False, "false": False, "None": None}
+_WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,299})", re.ASCII)  # 08 is none in Python
+_FRACTION = re.compile(r"[+-]?(?=.*[.eE])(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def searched(space: Mapping[str, BaseDistribution]) -> dict[str, BaseDistribution]:
@@ -440,14 +443,11 @@ def literal(text: str) -> str | int | float | None:
     """Read a choice as Python does, or JSON: a number, true, None; anything else is a text."""
     if text[:1] in ("'", '"'):
         return text[1:-1]
-    try:
-        value = ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
-    except (ValueError, SyntaxError):
-        return text
-    finite = isinstance(value, bool | int | None) or (
-        isinstance(value, float) and math.isfinite(value)
-    )
-    return value if finite else text
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _FRACTION.fullmatch(text) and math.isfinite(float(text)) else text
 
 
 def _quoted(choice: object) -> str:
