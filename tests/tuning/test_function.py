@@ -98,6 +98,18 @@ def test_what_cannot_be_used_is_refused_before_the_first_trial(given, said):
         tune(lambda p: pytest.fail("was called"), SPACE, n_trials=2, **given)
 
 
+def test_some_parameters_may_be_fixed():
+    result = tune(valley, SPACE, n_trials=20, seed=0, fixed={"kind": "bad"})
+    assert {x["kind"] for x in result.x_iters} == {"bad"}
+    assert result.x["kind"] == "bad"
+    assert abs(result.x["x"] - 1.0) < 0.1
+    for wrong, said in ({"kind": "worse"}, "cannot be worse"), ({"k": 1}, "no parameter 'k'"):
+        with pytest.raises(RefusalError, match=said):
+            tune(valley, SPACE, fixed=wrong)
+    with pytest.raises(RefusalError, match="leave out one"):
+        tune(valley, SPACE, fixed={"x": 1}, confirm=5)
+
+
 def test_an_error_has_the_study():
     def limited(params):
         return Measured(valley(params), constraints={"size": 1.0})

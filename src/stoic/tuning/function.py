@@ -30,7 +30,7 @@ from stoic.printable import ShownAsText
 from stoic.refusal import RefusalError, check_at_least
 from stoic.tuning.campaign import Explain, HopelessError, Observer, Stop, run
 from stoic.tuning.ending import Ending
-from stoic.tuning.explaining import explanation
+from stoic.tuning.explaining import explanation, explanation_of_run
 from stoic.tuning.measured import Measured, measured
 from stoic.tuning.objectives import Objective, check_direction, merge_objectives
 from stoic.tuning.program import Result
@@ -149,6 +149,7 @@ def tune(
     warm_start: Sequence[optuna.Study | TuningResult] = (),
     x0: Sequence[Mapping[str, Any]] = (),
     y0: Sequence[float] | None = None,
+    fixed: Mapping[str, Any] | None = None,
     **robust_to_moves: Unpack[RobustArguments],
 ) -> TuningResult:
     """Optimize a function that may be noisy, fail and return outliers.
@@ -205,7 +206,9 @@ def tune(
         Settings to begin with, parameters -> value. Without ``y0`` they are the first trials.
     y0:
         Their results, if they were measured before; nan for a failed one. They are results like
-        all others, of which some may be wrong.
+        all others, of which some may be wrong. A call that goes on has them, and adds none twice.
+    fixed:
+        Parameters -> value in this call; the result is the best setting that has them.
     **robust_to_moves:
         ``policy``, ``threshold``, ``margin``, ``tolerance``, ``radius``, ``p`` and ``probe``: for
         values that stay good when parameters are moved, see
@@ -228,6 +231,9 @@ def tune(
     check_at_least(1, n_trials=n_trials)
     ranges = parse_space(space, in_python=True)
     begun = _begun(ranges, x0, y0)
+    check_fixed(fixed or {}, ranges, "the space has")
+    ending = Ending(confirm, until_settled)
+    ending.check("fixed" if fixed else None)
     search = Search(
         space=ranges,
         name=study_name,
@@ -239,10 +245,12 @@ def tune(
         recipe=recipe,
         possible=PossibleValues.of(possible),
         warm_start=_studies(warm_start),
-        ending=Ending(confirm, until_settled),
+        fixed=_plain(fixed or {}, ranges),
+        ending=ending,
         repeats=repeats,
     )
-    return _result(*searched(search, storage, objective, catch, callback, keep_going, begun))
+    study, method = searched(search, storage, objective, catch, callback, keep_going, begun)
+    return _result(study, method, search.fixed)
 
 
 def tune_front(
@@ -384,8 +392,7 @@ def _begun(
                 f"A setting in x0 is a dict with a value for each of {needed}, got {setting!r}."
             )
         check_fixed(setting, space, "the space has")
-        # As a storage returns it: 3 is 3.0 where the parameter is a float
-        params = {n: d.to_external_repr(d.to_internal_repr(setting[n])) for n, d in space.items()}
+        params = _plain(setting, space)
         if y0 is None:
             given, state = fixed_attrs(params), TrialState.WAITING
             trials.append(create_trial(state=state, system_attrs=given))
@@ -401,6 +408,12 @@ def _begun(
             )
         )
     return trials
+
+
+def _plain(setting: Mapping[str, Any], space: Space) -> dict[str, Any]:
+    """Return values as a storage does: 3 is 3.0 where a parameter is a float."""
+    ranges = {name: space[name] for name in setting}
+    return {n: d.to_external_repr(d.to_internal_repr(setting[n])) for n, d in ranges.items()}
 
 
 def _setting(trial: FrozenTrial) -> frozenset[tuple[str, str]]:
@@ -461,10 +474,10 @@ class Stopped(Exception):  # noqa: N818 - no error
     """Request of a callback to stop the campaign."""
 
 
-def _result(study: optuna.Study, recipe: Recipe) -> TuningResult:
+def _result(study: optuna.Study, recipe: Recipe, fixed: Mapping[str, Any]) -> TuningResult:
     trials = study.get_trials()  # copies: they are returned
     finished = [trial for trial in trials if trial.state.is_finished()]
-    known = explanation(study, recipe, trials=trials)
+    known = explanation_of_run(study, recipe, fixed, trials)
     failed = failures(finished)
     if known is None or known.recommended is None:
         infeasible = "no setting is known to be feasible" if known and known.infeasible else None
