@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from stoic.confidence.base import Band
-from stoic.data import DISTRUSTED, Array, Choice, Integers, Observations
+from stoic.data import DISTRUSTED, Array, Booleans, Choice, Integers, Observations
 from stoic.defences.replicates import agreement, pairs_at_one_input
 from stoic.domains import PLACE, SAME, Box, Domain, Peak
 from stoic.kernels import Matern52
@@ -32,6 +32,10 @@ _NEGLIGIBLE = 1e-3
 # Standard deviations of the noise by which a result exceeds the incumbent; one in 44 by chance.
 CLEARLY = 2.0
 AGREE = 2.5  # standard deviations of a difference of two observations: one pair in 80 differs more
+# Probability of a result, relative to the largest one, below which one that is there is no
+# incumbent: of a wrong one among failures it is .02 to .05, of others .97 where all failures are in
+# a region of half of the domain or nine tenths of it.
+_UNLIKELY = 0.1
 FARTHEST = 3.0  # prior standard deviations, cap on the gain over the incumbent: f has one in 740
 KNOWN = 0.01  # prior standard deviations: f is known where its posterior std is smaller
 # Prior standard deviations within which other observations know f at what is recommended, where the
@@ -129,6 +133,7 @@ class VerifiedImprovement(Policy):
         constraints = view.constraints()
         if constraints is not None:
             trusted = trusted[constraints.hold(observations.x[trusted])]
+        trusted = trusted[_likely(chance, observations.x[trusted])]
         verified, worth = self._verification(view, trust, trusted)
         band = view.hallucinated()
         # Expect no improvement at an input that was given up. Failures have a probability instead:
@@ -165,7 +170,7 @@ class VerifiedImprovement(Policy):
                 if near is None:
                     # By turns the last query was local, and the one before it not
                     own = queried[:-1] if alternates else queried
-                    peak = _or_farthest(view, posterior, peak, queried, own, known, risk)
+                    peak = _or_farthest(view, posterior, peak, queried, own, known, trusted, risk)
                 choice = choice_of(peak)
             turn = not turn
             if n > 1 and local is not None:
@@ -204,6 +209,8 @@ class VerifiedImprovement(Policy):
         notes: dict[str, float] = {}
         doubted = judged.outlier >= 0.5
         good = ~doubted | (doubted.mean() > 0.5)
+        likely = good & _likely(Chance.of(view), tried)
+        good = likely if likely.any() else good
         if constraints is not None:
             likely = constraints.safest(tried)
             good = likely & good if (likely & good).any() else likely
@@ -302,12 +309,14 @@ def _or_farthest(
     queried: Array,
     own: Array,
     known: Array,
+    trusted: Integers,
     risk: Risk,
 ) -> Peak:
     """Return the peak, or a point to explore if the expected improvement there is negligible.
 
     That is the peak under capped lengthscales, or where its improvement is negligible, too, the
-    point that is farthest from all others. If the last query of its ``own`` explored, which is then
+    point that is farthest from all others; while all results are equal, or all ``trusted`` rows
+    of three or more, a random point. If the last query of its ``own`` explored, which is then
     apart from those before it, it is the turn of the peak. Where all that is left is expected to
     fail and nothing to improve, it is the best of the ``known`` ones. In a part with a fixed value,
     such as a context, it is the peak: there a point that is known to be the best one is played.
@@ -323,13 +332,16 @@ def _or_farthest(
     again = bool((apart(queried, peak.x, widths) <= SAME).any())
     if risk.constraints is not None and not len(known) and not again:
         return peak  # nothing is feasible yet
-    seen = view.observations.observed[np.isfinite(view.observations.observed)]
-    flat = len(seen) > 0 and bool((seen == seen[0]).all())
+    flat = _flat(view.observations, trusted)
     if not flat and not (again and posterior.predict(peak.x[None])[1][0] <= KNOWN * unit):
         if not 0.0 < unit < math.inf or peak.height > math.log(_NEGLIGIBLE * unit):
             return peak
         if len(own) and (apart(own[:-1], own[-1], widths) > PLACE).all():
             return peak
+    if flat and isinstance(view.among, Box):
+        # The farthest point is a corner. Where nine tenths of six dimensions are as bad, 60 trials
+        # find 23 to 32 better points instead of none in three of four searches.
+        return Peak(view.among.sample(1, view.rng)[0], None, -math.inf)
     if not flat and 0.0 < unit < math.inf:
         wary = _wary(view, posterior)
         promising = peak_at(view, over_the_best(wary, known), risk, unit)
@@ -342,6 +354,20 @@ def _or_farthest(
         return peak
     best = choices_at(view.domain, known[[np.argmax(posterior.predict(known)[0])]])[0]
     return Peak(best.x, best.arm, peak.height)
+
+
+def _likely(chance: Chance | None, x: Array) -> Booleans:
+    """Mask of points (k, d) that are not among failures alone, where a result is rather wrong."""
+    return np.ones(len(x), dtype=bool) if chance is None else chance(x) >= _UNLIKELY
+
+
+def _flat(observations: Observations, trusted: Integers) -> bool:
+    """Return True if all results are equal, or three or more and all that are trusted."""
+    seen = observations.observed[np.isfinite(observations.observed)]
+    rest = observations.observed[trusted]
+    return (len(seen) > 0 and bool((seen == seen[0]).all())) or (
+        len(rest) > 2 and bool((rest == rest[0]).all())
+    )
 
 
 def _part(view: View) -> Domain:
