@@ -29,6 +29,7 @@ from stoic.integrations.optuna.front import explain_front
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
 from stoic.integrations.optuna.objectives import needs_one
 from stoic.integrations.optuna.partial import has_value
+from stoic.integrations.optuna.penalties import penalties
 from stoic.integrations.optuna.possible import PossibleValues, is_result, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.undecided import alone, flat, steep, summit, undecided
@@ -116,7 +117,7 @@ def explain(
         needs_one(study, possible=PossibleValues.of(possible))
         return explain_front(study, recipe, aim, fixed, trials)
     values = PossibleValues.of(possible) or stored_possible(study)
-    reading = _Reading(study, trials, aim, fixed, values)
+    reading = _Reading(study, trials, recipe, aim, fixed, values)
     if not reading.complete or not reading.space:
         return _without_model(reading, reading.best(reading.feasible), reading.aside())
     return _with_model(_Compared(reading, recipe))
@@ -143,6 +144,7 @@ class _Reading:
         self,
         study: Study,
         trials: Sequence[FrozenTrial],
+        recipe: Recipe,
         aim: RobustObjective | None,
         fixed: dict[str, Any],
         values: PossibleValues | None,
@@ -157,9 +159,15 @@ class _Reading:
         self.space = searched(self.ranges)
         outside = (t for t in self.complete if not is_result(t.value, values))
         self.outside = {t.number: _value(t) for t in outside}
-        possible = (t for t in self.complete if t.number not in self.outside)
-        self.feasible = [t for t in possible if not violates(t)]
         self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+        penal = penalties(trials, recipe, aim, values, self.sign)
+        self.penalised = {t.number: _value(t) for t in self.complete if _value(t) in penal}
+        observed = self.complete
+        if self.outside or self.penalised:
+            left_out = self.outside.keys() | self.penalised.keys()
+            observed = [t for t in self.complete if t.number not in left_out]
+        self.observed = observed
+        self.feasible = [t for t in observed if not violates(t)]
 
     @cached_property
     def constants(self) -> dict[str, Any]:
@@ -192,6 +200,7 @@ class _Reading:
             + extreme(finite),
             "possible": self.values,
             "impossible": self.outside,
+            "penalties": self.penalised,
         }
 
 
@@ -222,7 +231,7 @@ class _Compared:
         # What violates a constraint is modelled, too, with a model of it
         self.modelled = reading.feasible
         if self.synced.constrained:
-            self.modelled = [t for t in reading.complete if t.number not in reading.outside]
+            self.modelled = reading.observed
         # With an aim a setting is what was suggested: what happens when it is moved is judged
         place = self.synced.run if reading.aim is None else self.synced.queried
         seen = (t for t in self.modelled if t.number in self.number)

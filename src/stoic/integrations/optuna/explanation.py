@@ -128,6 +128,10 @@ class Explanation(ShownAsText):
     impossible:
         Number of a complete trial with a value outside of it -> that value. None of them is
         ``observed_best``, ``recommended`` or in ``rows``.
+    penalties:
+        Number of a complete trial whose value stands for a failure, since it is repeated exactly
+        and far worse than all others -> that value. They count as infeasible, and none is in
+        ``rows``.
     undecided:
         Why the results contradict each other too much to recommend anything with confidence, and
         which queries would resolve it; None where they do not.
@@ -187,6 +191,7 @@ class Explanation(ShownAsText):
     confirmation: Confirmation | None = None
     possible: PossibleValues | None = None
     impossible: Mapping[int, float] = field(default_factory=dict)
+    penalties: Mapping[int, float] = field(default_factory=dict)
     sources: tuple[SourceTrust, ...] = ()
     partial: tuple[PartialRow, ...] = ()
     objectives: tuple[str, ...] = ()
@@ -290,6 +295,12 @@ def excluded_lines(known: Explanation) -> list[str]:
     if known.impossible:
         lines.append(f"impossible     {len(known.impossible)} outside of {known.possible}")
         lines += _first([f"  trial {n}: observed {v:.6g}" for n, v in known.impossible.items()])
+    for value in sorted(set(known.penalties.values())):
+        numbers = [number for number, found in known.penalties.items() if found == value]
+        lines.append(
+            f"penalties      {len(numbers)} of {value:.6g}, far worse than all others, count as "
+            f"infeasible: {some(numbers)}"
+        )
     return lines
 
 
@@ -456,6 +467,9 @@ def doubt_lines(known: Explanation) -> list[str]:
     distrusted = [r for r in known.rows if r.distrusted and r.number not in known.steep]
     lines = [f"warm start     {source.sentence()}" for source in known.sources]
     lines.append(f"distrusted     {len(distrusted) or 'none'}")
+    # Of many, those that are off by most, in the order of trials
+    distrusted.sort(key=lambda row: -abs(row.value - row.expected))
+    distrusted = sorted(distrusted[:SHOWN], key=lambda row: row.number) + distrusted[SHOWN:]
     lines += _first([f"  {row.of}: {why(row)}" for row in distrusted])
     lines += unfinished_lines(known.partial)
     if known.steep:

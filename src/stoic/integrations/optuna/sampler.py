@@ -373,6 +373,9 @@ class StoicSampler(BaseSampler):
             objectives=len(study.directions),
         )
         sentences = [(logging.WARNING, sentence) for sentence in left_out]
+        for value in sorted(synced.penalties.values) if synced is not None else ():
+            repeated = f"Results of {value:g}, repeated and far worse than all others,"
+            sentences.append((logging.WARNING, f"{repeated} count as infeasible settings."))
         sources = self._warm(study) if space else ()
         sentences += [(logging.INFO, source.sentence(space)) for source in sources]
         if sources and (self._aim is not None or self._recipe != DEFAULT):

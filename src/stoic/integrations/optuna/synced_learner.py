@@ -30,6 +30,7 @@ from stoic.integrations.optuna.keeper import ModelKeeper
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.objectives import needs_one, noises_of, signs, values_of
 from stoic.integrations.optuna.partial import Unfinished, diverged, ended_early, noise_variance
+from stoic.integrations.optuna.penalties import Penalties
 from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.stored_model import method_digest, stored_model
@@ -135,6 +136,7 @@ class SyncedLearner:
         self._stored = stored_model(study)
         self._parameters = Parameters()
         self._branched = branched and aim is None and not self.sources  # of the whole range
+        self.penalties = Penalties(recipe, aim, self.possible, self.sign)
         self.inside: dict[int, bool] = {}  # complete trial -> whether its values are in the space
         self._begin()
 
@@ -162,7 +164,11 @@ class SyncedLearner:
 
     def _method(self) -> str | None:
         return method_digest(
-            self.recipe, self.encoding, self.possible, self.sources, self.signs.tolist()
+            self.recipe,
+            self.encoding,
+            self.possible,
+            self.sources,
+            [*self.signs.tolist(), *sorted(self.penalties.values)],
         )
 
     def _met(
@@ -239,6 +245,7 @@ class SyncedLearner:
         if self.learner.plans:
             finished.sort(key=_ended)  # by the storage, which all workers read
         new = [trial for trial in finished if trial.number not in self._seen]
+        others = len(self.signs) == 1 and self.penalties.follow(new, finished)
         before = self.encoding
         self.encoding = before.having_met(self._met(before.space, trials))
         if self.encoding is not before:
@@ -249,6 +256,9 @@ class SyncedLearner:
             else:
                 # The coordinates stay, but another choice may stand for all that no trial has
                 self.points = Points(self.encoding, self.learner.domain)
+        if others:  # which were observed as values
+            self._begin()
+            new = finished
         if new and self.learner.plans and _ended(new[0]) < self._latest:
             self._begin()
             new = finished
@@ -305,6 +315,8 @@ class SyncedLearner:
         outputs = constraints(trial) if self.constrained else {}
         beyond = math.inf in outputs.values()  # a size that no model of it can use
         if kind is None and (beyond if self.constrained else violates(trial)):
+            kind = "infeasible"
+        if kind is None and values is not None and values[0] in self.penalties.values:
             kind = "infeasible"
         if values is not None and self.possible is not None and self.possible.excludes(values[0]):
             values = np.array([np.nan])  # by chance, or wherever a sensor does not work

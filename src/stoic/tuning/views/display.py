@@ -67,6 +67,8 @@ class Lines(Observer):
             trust = _trust(explanation, trial.number)
             if explanation is not None and trial.number in explanation.impossible:
                 words.append(f"impossible: outside of {explanation.possible}")
+            if explanation is not None and trial.number in explanation.penalties:
+                words.append("a penalty: infeasible")
             if trust is not None:
                 words.append(f"trust {trust:.2f}" + (" (distrusted)" * (trust < DISTRUSTED)))
         words += overtaken(trial, result)

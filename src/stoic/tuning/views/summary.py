@@ -188,7 +188,8 @@ class Summary:
             "certificate": None, "model_optimum": None,
             "distrusted": sorted({row.number for row in self.distrusted}),
             "left_out": {}, "undecided": None, "repeats": 0, "confirmation": None, "steep": [],
-            "infeasible": [], "distrusted_constraints": {}, "impossible": {}, "unfinished": [],
+            "infeasible": [], "distrusted_constraints": {}, "impossible": {}, "penalties": {},
+            "unfinished": [],
             "conditional": [], "sources": [], "unmodelled": list(self.unmodelled), "trials": [],
             "failed": {reason: list(numbers) for reason, numbers in self.failures.items()},
             "failures": [
@@ -223,6 +224,7 @@ def _explanation_record(known: Explanation) -> dict[str, Any]:
         "infeasible": list(known.infeasible),
         "distrusted_constraints": {k: list(v) for k, v in known.distrusted_constraints.items()},
         "impossible": {str(key): number(value) for key, value in known.impossible.items()},
+        "penalties": {str(key): number(value) for key, value in known.penalties.items()},
         "unfinished": unfinished_record(known),
         "conditional": list(known.conditional),
         "sources": [vars(source) for source in known.sources],

@@ -64,6 +64,7 @@ class Trust:
         kinds = ((t, failure_kind(t)) for t in trials)
         failed = {t.number: kind for t, kind in kinds if kind or t.state == TrialState.FAIL}
         failed |= dict.fromkeys(known.infeasible, "infeasible")  # as in the data of the model
+        failed |= dict.fromkeys(known.penalties, "infeasible")
         failed |= dict.fromkeys(known.impossible, None)
         return cls(study.study_name, goal_of(study), known, failed)
 
