@@ -7,6 +7,8 @@ import pytest
 
 from stoic.integrations.optuna import FAILED, explain
 from stoic.tuning import explaining
+from stoic.tuning.campaign import Settling
+from stoic.tuning.ending import Ending
 from stoic.tuning.explaining import Explainer
 
 FAIL = optuna.trial.TrialState.FAIL
@@ -40,7 +42,29 @@ def test_slow_explanations_take_at_most_half_of_the_time_and_the_last_is_complet
     assert len(calls) == explained
     explainer.catch_up()
     assert calls[-1] == 17
-    assert explainer.spent <= clock[0] / 2.0 + 2.0 * seconds
+    assert explainer.half.spent <= clock[0] / 2.0 + 2.0 * seconds
+
+
+def test_whether_a_search_is_settled_takes_half_of_its_time(monkeypatch):
+    clock, looked = [0.0], []
+
+    def settled(self, study, trials):
+        clock[0] += 2.0
+        looked.append(len(trials))
+        return len(looked) > 2
+
+    monkeypatch.setattr(explaining.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(Ending, "settled", settled)
+    settling, ending = Settling(), Ending(until_settled=0.1)
+    assert not Settling()(Ending(), None, [])
+    assert not looked
+    answers = []
+    for trial in range(8):
+        clock[0] += 1.0
+        answers.append(settling(ending, None, [None] * trial))
+    # Each time once it is: confirming may unsettle it
+    assert looked == [0, 1, 3, 4, 5, 6, 7]
+    assert answers == [False] * 3 + [True] * 5
 
 
 def test_before_there_is_a_value_nothing_is_known():

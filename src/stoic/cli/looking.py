@@ -136,7 +136,7 @@ def report(
 ) -> None:
     """Write a page for a browser: history, trust, model, distrusted, failed.
 
-    Everything is in the one file of about 5 MB, so it opens offline.
+    Everything is in the one file of 5 to 10 MB, so it opens offline.
     """
     study = place.load(only_read=True)
     from stoic.tuning.storage import in_one_sentence

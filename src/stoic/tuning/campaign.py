@@ -24,7 +24,8 @@ from stoic.integrations.optuna.unmodelled import Parameters
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import declare_constraints, merge_constraints
-from stoic.tuning.explaining import Explainer
+from stoic.tuning.ending import Ending
+from stoic.tuning.explaining import Explainer, Half
 from stoic.tuning.mark import RUN, new_mark
 from stoic.tuning.objectives import merge_objectives, written
 from stoic.tuning.program import Result
@@ -150,13 +151,14 @@ def run(
     surpassed = surpassed_in(study, method.possible)
     sign = float(signs(study)[0])
     first: list[Result] = []
+    settling = Settling()
     while not stop:
         numbers = patiently(
             lambda: fail_orphans(study), "Could not mark the trials of dead workers"
         )
         if numbers:
             observer.orphaned(numbers)
-        trial = patiently(lambda: _next(study, search, worker), "Could not begin a trial")
+        trial = patiently(lambda: _next(study, search, worker, settling), "Could not begin a trial")
         if trial is None:
             explainer.catch_up()
             return
@@ -233,10 +235,23 @@ def _in_parts(study: optuna.Study, results: Sequence[Result]) -> bool:
     return bool(values) and all(any(map(math.isfinite, each)) for each in zip(*values, strict=True))
 
 
-def _next(study: optuna.Study, search: Search, worker: Worker) -> Trial | None:
+class Settling(Half):
+    """Whether the search of a run is settled, as far as there was time to look."""
+
+    found = False
+
+    def __call__(self, ending: Ending, study: optuna.Study, trials: Sequence[FrozenTrial]) -> bool:
+        """Return True if more trials are not worth it; what is settled is looked at each time."""
+        if ending.until_settled is not None and (self.found or not self.over):
+            with self.spending():
+                self.found = ending.settled(study, trials)
+        return self.found
+
+
+def _next(study: optuna.Study, search: Search, worker: Worker, settling: Settling) -> Trial | None:
     """Claim the next trial of the search, or of the confirmation after it; None at the end."""
     stand, ending = study.get_trials(deepcopy=False), search.ending
-    if not ending.settled(study, stand):
+    if not settling(ending, study, stand):
         # Confirming measurements have numbers, too, and are no trials of the search
         trials = search.trials + confirmations(stand)
         if (trial := claim(study, search.space, trials, worker, search.fixed)) is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import optuna
@@ -27,6 +28,27 @@ _TRIALS = 200
 _SLACK = 0.005  # largest difference between stored and current trust
 
 
+class Half:
+    """At most half of the time of a campaign, for what no trial waits for, unless it is quick."""
+
+    def __init__(self) -> None:
+        self.begun = time.monotonic()
+        self.spent = self.latest = 0.0
+
+    @property
+    def over(self) -> bool:
+        """True if the next one has to wait."""
+        return self.latest > _QUICK and self.spent > (time.monotonic() - self.begun) / 2.0
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """Count the time that it takes."""
+        start = time.monotonic()
+        yield
+        self.latest = time.monotonic() - start
+        self.spent += self.latest
+
+
 class Explainer:
     """Explains a study after its trials, and records their trust where a dashboard shows it.
 
@@ -40,15 +62,13 @@ class Explainer:
     ) -> None:
         self.study, self.recipe, self.fixed = study, recipe, fixed
         self.recorder = TrustRecorder(study)
-        self.begun = time.monotonic()
-        self.spent = self.latest = 0.0
+        self.half = Half()
         self.behind = False
         self.known: Explanation | None = None
 
     def __call__(self) -> Explanation | None:
         """Explain the study as it is, or as it was lately; None before there is a value."""
-        elapsed = time.monotonic() - self.begun
-        self.behind = self.latest > _QUICK and self.spent > elapsed / 2.0
+        self.behind = self.half.over
         if not self.behind:
             self._explain()
         return self.known
@@ -59,15 +79,13 @@ class Explainer:
             self._explain()
 
     def _explain(self) -> None:
-        start = time.monotonic()
-        self.known = patiently(
-            lambda: explanation_of_run(self.study, self.recipe, self.fixed),
-            "Could not read the study",
-        )
-        if self.known is not None:
-            self.recorder.record(self.known)
-        self.latest = time.monotonic() - start
-        self.spent += self.latest
+        with self.half.spending():
+            self.known = patiently(
+                lambda: explanation_of_run(self.study, self.recipe, self.fixed),
+                "Could not read the study",
+            )
+            if self.known is not None:
+                self.recorder.record(self.known)
 
 
 def explanation(
