@@ -12,6 +12,7 @@ from stoic.balancing import build
 from stoic.data import LARGEST
 from stoic.domains import Box, Finite
 from stoic.learner import Learner
+from stoic.posteriors.fitting import extreme
 from stoic.recipes import BALANCED, MOVED, PHASED, SEQUENTIAL, gp_ucb, robust
 
 # Of a recommendation, see test_results_that_no_model_is_right_for_are_named
@@ -68,6 +69,16 @@ def test_results_that_no_model_is_right_for_are_named(scale, said):
         return
     with pytest.warns(UserWarning, match=f"Half of the values are {said}.*another unit"):
         learner.recommend()
+
+
+def test_results_over_many_orders_of_magnitude_are_named():
+    orders = np.random.default_rng(0).uniform(-3.0, 9.0, 10)
+    for sign in (1.0, -1.0):
+        assert "10 orders of magnitude" in extreme(sign * 10.0**orders)[0]
+    # One result of another size, both signs, and a search that came near to 0, are ordinary
+    assert extreme([*np.arange(1.0, 10.0), 1e12]) == ()
+    assert extreme(10.0**orders * np.resize([1.0, -1.0], 10)) == ()
+    assert extreme([*np.arange(1.0, 11.0), *10.0**-orders]) == ()
 
 
 @pytest.mark.parametrize(("recipe", "results"), [*pairs()])

@@ -188,10 +188,14 @@ _ALONE = 1e-3  # variance of a source's weight, where a fit without it begins
 
 SCALES = (1e-70, 1e70)  # of results: beyond, squares of variances would underflow or overflow
 _SPREAD = 4  # results that have one
+_FIRST, _ORDERS = 10, 5.0  # results, and orders of magnitude of all but one at either end
 
 
 def extreme(results: Sequence[float] | Array) -> tuple[str, ...]:
-    """Say so if half of the finite results are too large, or too near to each other."""
+    """Say so if half of the finite results are too large, or too near to each other.
+
+    Or if the first ones, before a search came near to 0, are of many orders of magnitude.
+    """
     values = np.asarray(results, dtype=float)
     values = values[np.isfinite(values)]
     if len(values) < _SPREAD:
@@ -203,12 +207,23 @@ def extreme(results: Sequence[float] | Array) -> tuple[str, ...]:
         spread = float(upper - lower)
     fine = spread == 0.0 or SCALES[0] < spread < SCALES[1]
     if fine and min(abs(lower), abs(upper)) < LARGEST:
-        return ()
+        return _of_many_orders(values[:_FIRST])
     where = f"beyond {LARGEST:g} in size" if fine else f"within {spread:.1g} of each other"
     return (
         f"Half of the values are {where}. The model squares their differences, and is right where "
         f"these are {SCALES[0]:g} to {SCALES[1]:g}: take the logarithm of the values, or another "
         "unit.",
+    )
+
+
+def _of_many_orders(first: Array) -> tuple[str, ...]:
+    """Say so of the first results, (k,), before a search came near to 0."""
+    low, high = np.sort(np.abs(first))[[1, -2]]
+    if len(first) < _FIRST or abs(np.sign(first).sum()) < _FIRST or high <= 10.0**_ORDERS * low:
+        return ()
+    return (
+        f"The first {_FIRST} values span {math.log10(high / low):.0f} orders of magnitude, and a "
+        "model of them sees the largest ones only: take their logarithm.",
     )
 
 
