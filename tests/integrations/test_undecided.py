@@ -9,7 +9,7 @@ import pytest
 from optuna.distributions import FloatDistribution
 
 from stoic.integrations.optuna import StoicSampler, explain
-from stoic.integrations.optuna.undecided import alone, flat, steep, summit, undecided
+from stoic.integrations.optuna.undecided import alone, changed, flat, steep, summit, undecided
 from studies import add
 
 X = {"x": FloatDistribution(0.0, 1.0)}
@@ -48,6 +48,38 @@ def test_what_is_rejected_and_worse_than_what_is_recommended_decides_nothing(apa
     best = sign * 3.0
     rejected = [Result(best + sign * apart, best, 0.0)] * 10
     assert (undecided([*results(20), *rejected], best, sign) is not None) == said
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_what_changed_lately_is_named(sign):
+    def rows(off, before=1, other=0, n=60):
+        trust = np.ones(n)
+        trust[:before] = trust[n - off - other :] = 0.0
+        shift = np.where(np.arange(n) < n - other, -5.0, 5.0) * (trust == 0.0)
+        found = [
+            Result(sign * s, 0.0, t, k) for k, (t, s) in enumerate(zip(trust, shift, strict=True))
+        ]
+        return [found[k] for k in np.random.default_rng(0).permutation(n)]
+
+    assert "8 of the last 20 results" in changed(rows(8), sign)
+    assert "worse than expected, and 1 of the 40 before" in changed(rows(8), sign)
+    assert "better" in changed(rows(8), -sign)
+    assert changed(rows(7), sign) is None
+    assert changed(rows(8, other=4), sign) is None  # to both sides
+    assert changed(rows(8, before=10), sign) is None  # as before
+    assert changed(rows(8, n=30), sign) is None  # too few before
+
+
+def test_a_study_whose_program_changed_says_so():
+    study, rng = optuna.create_study(), np.random.default_rng(0)
+    for k, x in enumerate(np.concatenate([rng.random(30), 0.45 + 0.1 * rng.random(40)])):
+        value = (x - 0.5) ** 2 + 0.01 * rng.standard_normal() + 0.3 * (k >= 60)
+        add(study, {"x": x}, X, value)
+        if k == 59:
+            assert explain(study).undecided is None
+    assert (
+        "10 of the last 20 results are distrusted, most of them worse" in explain(study).undecided
+    )
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])

@@ -32,7 +32,7 @@ from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.penalties import penalties
 from stoic.integrations.optuna.possible import PossibleValues, is_result, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
-from stoic.integrations.optuna.undecided import alone, flat, steep, summit, undecided
+from stoic.integrations.optuna.undecided import alone, changed, flat, steep, summit, undecided
 from stoic.integrations.optuna.unmodelled import (
     Parameters,
     all_unusable,
@@ -403,16 +403,17 @@ class _Compared:
         """Return why nothing can be recommended with confidence; None if it can."""
         if not (self.settings != self.settings[0]).any():
             return None  # of one setting there is nothing to decide
-        if found := undecided(rows, recommended, self.reading.sign):
+        sign = self.reading.sign
+        if found := undecided(rows, recommended, sign) or changed(rows, sign):
             return found
         if not scaled(self.learner):
             return None
         seen, trust = self.synced.modelled, self.learner.trust
         # Of those that would be better; doubted worse ones decide nothing
-        counts = (trust >= DISTRUSTED) | (seen.observed > self.reading.sign * recommended)
+        counts = (trust >= DISTRUSTED) | (seen.observed > sign * recommended)
         u = seen.x[counts] / self.learner.domain.widths
         found = hill(u, seen.observed[counts], trust[counts])
-        if found := found or summit(rows, recommended, self.reading.sign):
+        if found := found or summit(rows, recommended, sign):
             return f"{found} Measure the observed best again, a few times."
         sure = np.isfinite(seen.observed) & (trust >= DISTRUSTED)
         return flat(self.estimate.predict, seen.x[sure], seen.observed[sure])
