@@ -12,7 +12,7 @@ from stoic import recipes
 from stoic.confidence import Fixed
 from stoic.data import Choice
 from stoic.defences import Plateau, Trust
-from stoic.domains import Box, Finite
+from stoic.domains import Box, Finite, Lattice
 from stoic.kernels import Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
@@ -178,8 +178,33 @@ def test_a_flat_start_is_searched():
     assert len(np.unique(agent.observations.x.round(6), axis=0)) == 15
 
 
+@pytest.mark.parametrize("fails", [math.nan, "infeasible"])
+def test_while_all_results_are_equal_no_corner_and_no_failure_is_sought(fails):
+    agent = Learner(Box([0.0] * 4, [1.0] * 4), seed=0)
+    asked = []
+    for _ in range(40):
+        asked.append(agent.ask().x)
+        if asked[-1][0] < 0.4:
+            agent.tell(asked[-1], 1.0)
+        elif fails == "infeasible":
+            agent.tell(asked[-1], failed="infeasible")
+        else:
+            agent.tell(asked[-1], fails)
+    later = np.array(asked[15:])
+    assert np.mean(np.abs(later - 0.5) < 0.4) > 0.6  # of the coordinates; .8 at random
+    assert np.mean(later[:, 0] >= 0.4) < 0.3  # .6 at random
+    assert len(np.unique(later, axis=0)) == 25
+
+
+def test_equal_results_of_integers_are_each_of_another_one():
+    agent = Learner(Box([0.0], [19.0], [Lattice([0], np.arange(20.0))]), seed=0)
+    for _ in range(20):
+        agent.tell(agent.ask().x, 1.0)
+    assert len(np.unique(agent.observations.x)) >= 19
+
+
 def test_beside_a_single_result_failures_are_not_repeated():
-    """All results are equal, so the farthest place is searched: from failures, too."""
+    """All results are equal, so that points are drawn at random."""
     box = Box([0.0, 0.0], [1.0, 1.0])
     agent = Learner(box, recipes.robust(), seed=0)
     x = box.spread(10, np.random.default_rng(0))
@@ -189,7 +214,7 @@ def test_beside_a_single_result_failures_are_not_repeated():
         asked.append(agent.ask().x)
         agent.tell(asked[-1], math.nan)
     apart = np.abs(np.array(asked)[:, None] - np.array(asked)).max(axis=2) + np.eye(8)
-    assert apart.min() > 0.05
+    assert apart.min() > 0.001
 
 
 def test_a_region_without_results_is_left_and_chance_is_not():

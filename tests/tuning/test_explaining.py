@@ -9,7 +9,7 @@ from stoic.integrations.optuna import FAILED, explain
 from stoic.tuning import explaining
 from stoic.tuning.campaign import Settling
 from stoic.tuning.ending import Ending
-from stoic.tuning.explaining import Explainer
+from stoic.tuning.explaining import Explainer, Half
 
 FAIL = optuna.trial.TrialState.FAIL
 SPACE = {"x": optuna.distributions.FloatDistribution(0.0, 1.0)}
@@ -55,8 +55,8 @@ def test_whether_a_search_is_settled_takes_half_of_its_time(monkeypatch):
 
     monkeypatch.setattr(explaining.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(Ending, "settled", settled)
-    settling, ending = Settling(), Ending(until_settled=0.1)
-    assert not Settling()(Ending(), None, [])
+    settling, ending = Settling(Half()), Ending(until_settled=0.1)
+    assert not Settling(Half())(Ending(), None, [])
     assert not looked
     answers = []
     for trial in range(8):

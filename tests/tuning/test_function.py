@@ -370,7 +370,7 @@ def test_a_value_with_an_infinite_standard_error_says_nothing():
 
     given = [{"x": x} for x in (0.79, 0.8, 0.81)]
     result = tune(loss, {"x": "float(0, 1)"}, n_trials=14, seed=0, x0=given)
-    assert result.study.trials[0].user_attrs[NOISE] > 1e100
+    assert [t.state.name for t in result.study.trials[:3]] == ["FAIL"] * 3
     assert abs(result.x["x"] - 0.3) < 0.05
 
 

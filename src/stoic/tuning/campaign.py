@@ -151,7 +151,7 @@ def run(
     surpassed = surpassed_in(study, method.possible)
     sign = float(signs(study)[0])
     first: list[Result] = []
-    settling = Settling()
+    settling = Settling(explainer.half)
     while not stop:
         numbers = patiently(
             lambda: fail_orphans(study), "Could not mark the trials of dead workers"
@@ -235,15 +235,16 @@ def _in_parts(study: optuna.Study, results: Sequence[Result]) -> bool:
     return bool(values) and all(any(map(math.isfinite, each)) for each in zip(*values, strict=True))
 
 
-class Settling(Half):
-    """Whether the search of a run is settled, as far as there was time to look."""
+class Settling:
+    """Whether the search of a run is settled, as far as ``half`` of its time is left to look."""
 
-    found = False
+    def __init__(self, half: Half) -> None:
+        self.half, self.found = half, False
 
     def __call__(self, ending: Ending, study: optuna.Study, trials: Sequence[FrozenTrial]) -> bool:
         """Return True if more trials are not worth it; what is settled is looked at each time."""
-        if ending.until_settled is not None and (self.found or not self.over):
-            with self.spending():
+        if ending.until_settled is not None and (self.found or not self.half.over):
+            with self.half.spending():
                 self.found = ending.settled(study, trials)
         return self.found
 

@@ -44,9 +44,11 @@ class Half:
     def spending(self) -> Iterator[None]:
         """Count the time that it takes."""
         start = time.monotonic()
-        yield
-        self.latest = time.monotonic() - start
-        self.spent += self.latest
+        try:
+            yield
+        finally:
+            self.latest = time.monotonic() - start
+            self.spent += self.latest
 
 
 class Explainer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import inspect
 import math
 from collections import Counter
@@ -20,7 +21,7 @@ from stoic.data import FailureKind, numbers
 from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.encoding import check_fixed
 from stoic.integrations.optuna.explanation import FrontPoint
-from stoic.integrations.optuna.internals import fixed_attrs, fixed_params, is_stopped, stoppable
+from stoic.integrations.optuna.internals import fixed_attrs, is_stopped, stoppable
 from stoic.integrations.optuna.objective import RobustArguments, check_arguments
 from stoic.integrations.optuna.partial import bound_of
 from stoic.integrations.optuna.possible import PossibleValues
@@ -39,6 +40,8 @@ from stoic.tuning.space import Space, parse_space
 from stoic.tuning.study import open_study
 from stoic.tuning.trials import FAILURE, failure_kinds, failures
 from stoic.tuning.views.summary import Summary
+
+_GIVEN = "stoic:given"  # user attribute: which one of x0 a trial is
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,7 +150,7 @@ def tune(
     callback: Callable[[optuna.Study, FrozenTrial], object] | None = None,
     possible: Sequence[float] | None = None,
     warm_start: Sequence[optuna.Study | TuningResult] = (),
-    x0: Sequence[Mapping[str, Any]] = (),
+    x0: Sequence[Mapping[str, Any]] | None = None,
     y0: Sequence[float] | None = None,
     fixed: Mapping[str, Any] | None = None,
     **robust_to_moves: Unpack[RobustArguments],
@@ -206,7 +209,8 @@ def tune(
         Settings to begin with, parameters -> value. Without ``y0`` they are the first trials.
     y0:
         Their results, if they were measured before; nan for a failed one. They are results like
-        all others, of which some may be wrong. A call that goes on has them, and adds none twice.
+        all others, of which some may be wrong. A call that goes on has them, and adds none twice;
+        of processes that begin at one moment each does.
     fixed:
         Parameters -> value in this call; the result is the best setting that has them.
     **robust_to_moves:
@@ -230,8 +234,8 @@ def tune(
     """
     check_at_least(1, n_trials=n_trials)
     ranges = parse_space(space, in_python=True)
-    begun = _begun(ranges, x0, y0)
     check_fixed(fixed or {}, ranges, "the space has")
+    begun = _begun(ranges, x0, y0, fixed or {})
     ending = Ending(confirm, until_settled)
     ending.check("fixed" if fixed else None)
     search = Search(
@@ -245,7 +249,7 @@ def tune(
         recipe=recipe,
         possible=PossibleValues.of(possible),
         warm_start=_studies(warm_start),
-        fixed=_plain(fixed or {}, ranges),
+        fixed=_stored(fixed or {}, ranges),
         ending=ending,
         repeats=repeats,
     )
@@ -343,12 +347,8 @@ def searched(
     method.record(study)
     if begun:
         # Of a campaign that was killed in between some may be there
-        there = Counter(_setting(trial) for trial in study.get_trials(deepcopy=False))
-        for trial in begun:
-            if there[setting := _setting(trial)]:
-                there[setting] -= 1
-            else:
-                study.add_trial(trial)
+        there = {trial.user_attrs.get(_GIVEN) for trial in study.get_trials(deepcopy=False)}
+        study.add_trials(t for t in begun if t.user_attrs[_GIVEN] not in there)
     # Of a study that goes on, the objectives may have been given in another order
     given = () if isinstance(search.goal, str) else search.goal
     order = [each.name for each in merge_objectives(study, given)] if given else []
@@ -375,16 +375,21 @@ def searched(
 
 
 def _begun(
-    space: Space, x0: Sequence[Mapping[str, Any]], y0: Sequence[float] | None
+    space: Space,
+    x0: Sequence[Mapping[str, Any]] | None,
+    y0: Sequence[float] | None,
+    fixed: Mapping[str, Any],
 ) -> list[FrozenTrial]:
     """Make trials of settings that are given: finished ones of those with a result."""
+    x0 = () if x0 is None else x0
     settings = list(x0) if isinstance(x0, Iterable) and not isinstance(x0, Mapping) else [x0]
     results = np.full(len(settings), np.nan) if y0 is None else numbers(y0, "y0").ravel()
     if len(results) != len(settings):
         raise RefusalError(
             f"y0 has a result for each setting in x0: got {len(results)} for {len(settings)}."
         )
-    trials = []
+    trials: list[FrozenTrial] = []
+    same: Counter[str] = Counter()
     for setting, result in zip(settings, results.tolist(), strict=True):
         if not isinstance(setting, Mapping) or not space.keys() <= setting.keys():
             needed = ", ".join(space)
@@ -392,10 +397,16 @@ def _begun(
                 f"A setting in x0 is a dict with a value for each of {needed}, got {setting!r}."
             )
         check_fixed(setting, space, "the space has")
-        params = _plain(setting, space)
+        params = _stored(setting, space)
+        if y0 is None and any(params[name] != value for name, value in fixed.items()):
+            raise RefusalError(f"A setting in x0 has another value than is fixed: {setting!r}.")
+        # By what it is, and how many such there are: the same call has the same
+        text = repr((sorted(params.items()), result))
+        mark = {_GIVEN: hashlib.sha256(f"{same[text]} {text}".encode()).hexdigest()[:16]}
+        same[text] += 1
         if y0 is None:
             given, state = fixed_attrs(params), TrialState.WAITING
-            trials.append(create_trial(state=state, system_attrs=given))
+            trials.append(create_trial(state=state, system_attrs=given, user_attrs=mark))
             continue
         failed = math.isnan(result)
         trials.append(
@@ -404,21 +415,16 @@ def _begun(
                 value=None if failed else result,
                 params=params,
                 distributions=space,
-                user_attrs={FAILURE: "the value is nan"} if failed else {},
+                user_attrs=mark | ({FAILURE: "the value is nan"} if failed else {}),
             )
         )
     return trials
 
 
-def _plain(setting: Mapping[str, Any], space: Space) -> dict[str, Any]:
+def _stored(setting: Mapping[str, Any], space: Space) -> dict[str, Any]:
     """Return values as a storage does: 3 is 3.0 where a parameter is a float."""
     ranges = {name: space[name] for name in setting}
     return {n: d.to_external_repr(d.to_internal_repr(setting[n])) for n, d in ranges.items()}
-
-
-def _setting(trial: FrozenTrial) -> frozenset[tuple[str, str]]:
-    """Return what a trial was run with, or will be, as a key."""
-    return frozenset((n, repr(v)) for n, v in (fixed_params(trial) or trial.params).items())
 
 
 def _studies(earlier: object) -> tuple[optuna.Study, ...]:
@@ -448,8 +454,9 @@ def _check_callback(callback: object) -> None:
 def _with_study(error: BaseException, study: optuna.Study) -> BaseException:
     """Give an exception the study: it may be in memory alone."""
     with contextlib.suppress(AttributeError):  # of a frozen one
-        error.study = study  # type: ignore[attr-defined]
-    error.add_note("The attribute study of this exception has the trials so far.")
+        if not hasattr(error, "study"):
+            error.study = study  # type: ignore[attr-defined]
+            error.add_note("The attribute study of this exception has the trials so far.")
     return error
 
 
@@ -466,7 +473,7 @@ class Calling(Observer):
         """Call back; the callback may call ``study.stop()`` as in Optuna, or return True."""
         with stoppable(self.study):
             answer = self.callback(self.study, trial)
-        if answer is True or is_stopped(self.study):
+        if (isinstance(answer, bool | np.bool_) and answer) or is_stopped(self.study):
             raise Stopped
 
 

@@ -18,8 +18,6 @@ from stoic.tuning.failure import Failed
 from stoic.tuning.program import Result
 from stoic.tuning.trials import finish
 
-_VAST = 1e100  # a standard error that leaves nothing of any value; its square is a float
-
 
 @dataclass(frozen=True)
 class Measured:
@@ -37,7 +35,7 @@ class Measured:
     standard_error:
         Of the value, above 0, or of each of the values, in the same form; None if unknown. One of
         0, as of folds that all agree, says nothing of the noise and is unknown, too; so is nan. A
-        value with an infinite one says nothing.
+        value with an infinite one says nothing, and counts as nan.
     constraints:
         Name of a constraint -> its value, which satisfies it up to 0; nan if that is unknown.
     censored:
@@ -78,10 +76,11 @@ class Measured:
             alike = isinstance(errors, Mapping) and set(errors) == set(self.values or ())
             errors = list(errors.values()) if alike else ()
         try:
-            shape = np.asarray(errors, dtype=float).shape
-        except (TypeError, ValueError):
-            shape = (-1,)  # a text
-        if shape != (() if self.values is None else (len(self.values),)):
+            errors = np.asarray(errors, dtype=float)
+        except (TypeError, ValueError):  # no numbers
+            errors = None
+        shape = () if self.values is None else (len(self.values),)
+        if errors is None or errors.shape != shape:
             needed = "a number"
             if self.values is not None:
                 needed = f"one for each of the {len(self.values)} values"
@@ -89,7 +88,7 @@ class Measured:
                 f"The standard error of a result is {needed}{', by name' * named}, got "
                 f"{self.standard_error!r}."
             )
-        if np.any(np.less(errors, 0.0)):
+        if (errors < 0.0).any():
             raise RefusalError(f"A standard error is not negative, got {self.standard_error!r}.")
 
 
@@ -118,7 +117,9 @@ def measured(
             )
         value = float(_scalar(found.value))
         error: Any = found.standard_error
-        noise = noise_of(None if error is None else min(float(error), _VAST))
+        noise = noise_of(None if error is None else float(error))
+        if error is not None and math.isinf(float(error)):
+            value = math.nan
     except Failed as failed:
         reason = failed.message[:200] or "said that it failed"
         return Result(failure=reason, kind=failed.kind)
@@ -162,15 +163,18 @@ def _several(
             )
             return Result(failure=reason, executed=run_as, values=values)
         values = tuple(values[names.index(name)] for name in order)
+    errors: Any = found.standard_error
+    if errors is not None and found.values is not None:
+        if not isinstance(errors, Mapping):
+            errors = dict(zip(names, errors, strict=True))
+        known = zip(order, values, strict=True)
+        values = tuple(math.nan if math.isinf(float(errors[n])) else value for n, value in known)
     result = Result(values[0], executed=run_as, constraints=limits, values=values)
     if nans := sum(map(math.isnan, values)):
         reason = f"{nans} of {len(values)} values are nan"
         return replace(result, value=None, failure=reason)
-    if found.standard_error is not None and found.values is not None:
-        errors: Any = found.standard_error
-        if not isinstance(errors, Mapping):
-            errors = dict(zip(names, errors, strict=True))
-        result = replace(result, noises=noises_of([min(float(errors[n]), _VAST) for n in order]))
+    if isinstance(errors, Mapping):
+        result = replace(result, noises=noises_of([float(errors[name]) for name in order]))
     return result
 
 

@@ -130,7 +130,7 @@ class Explanation(ShownAsText):
         ``observed_best``, ``recommended`` or in ``rows``.
     penalties:
         Number of a complete trial whose value stands for a failure, since it is repeated exactly
-        and far worse than all others -> that value. They count as infeasible, and none is in
+        and far worse than nearly all others -> that value. They count as infeasible, and none is in
         ``rows``.
     undecided:
         Why the results contradict each other too much to recommend anything with confidence, and
@@ -298,8 +298,8 @@ def excluded_lines(known: Explanation) -> list[str]:
     for value in sorted(set(known.penalties.values())):
         numbers = [number for number, found in known.penalties.items() if found == value]
         lines.append(
-            f"penalties      {len(numbers)} of {value:.6g}, far worse than all others, count as "
-            f"infeasible: {some(numbers)}"
+            f"penalties      {len(numbers)} of {value:.6g}, far worse than nearly all others, count"
+            f" as infeasible: {some(numbers)}"
         )
     return lines
 

@@ -100,6 +100,8 @@ class PartialResults:
         Range of final values; one outside of it teaches nothing.
     curves:
         Number of a trial -> its curve: a cache of finished trials.
+    penalties:
+        Values that stand for a failure; they teach nothing, either.
 
     Attributes
     ----------
@@ -113,8 +115,9 @@ class PartialResults:
         sign: float,
         possible: PossibleValues | None = None,
         curves: dict[int, Curve] | None = None,
+        penalties: frozenset[float] = frozenset(),
     ) -> None:
-        self.sign, self.possible = sign, possible
+        self.sign, self.possible, self.penalties = sign, possible, penalties
         self._curves = {} if curves is None else curves
         self._complete = [trial for trial in trials if self._is_result(trial)]
         with_curves = [trial for trial in self._complete if trial.intermediate_values]
@@ -143,7 +146,7 @@ class PartialResults:
 
     def _is_result(self, trial: FrozenTrial) -> bool:
         value = finite(trial.value) if has_value(trial) else None
-        return is_result(value, self.possible)
+        return is_result(value, self.possible) and value not in self.penalties
 
     def _curve(self, trial: FrozenTrial) -> Curve:
         if trial.number not in self._curves:
@@ -168,7 +171,7 @@ class Unfinished:
 
     Parameters
     ----------
-    sign, possible:
+    sign, possible, penalties:
         As of :class:`PartialResults`.
 
     Attributes
@@ -177,9 +180,11 @@ class Unfinished:
         Number of a trial -> what the learner observed of it.
     """
 
-    def __init__(self, sign: float, possible: PossibleValues | None) -> None:
+    def __init__(
+        self, sign: float, possible: PossibleValues | None, penalties: frozenset[float]
+    ) -> None:
         self.partial: dict[int, Partial] = {}
-        self._sign, self._possible = sign, possible
+        self._sign, self._possible, self._penalties = sign, possible, penalties
         self._curves: dict[int, Curve] = {}  # by number; finished trials do not change
         self._rows: dict[int, tuple[FrozenTrial, int]] = {}  # and the row of its observation
         self._waiting: list[FrozenTrial] = []  # pruned, with nothing to compare them with
@@ -194,7 +199,9 @@ class Unfinished:
     def _results(self) -> PartialResults:
         # Built when a trial needs it: in most studies all have final values
         if self._known is None:
-            self._known = PartialResults(self._trials, self._sign, self._possible, self._curves)
+            self._known = PartialResults(
+                self._trials, self._sign, self._possible, self._curves, self._penalties
+            )
         return self._known
 
     def begin(self, trial: FrozenTrial, row: int) -> Partial | None:

@@ -1,4 +1,4 @@
-"""Values that stand for a failure: repeated exactly, and far worse than all others."""
+"""Values that stand for a failure: repeated exactly, and far worse than nearly all others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 from optuna.trial import FrozenTrial
 
 from stoic.data import Array
@@ -23,6 +24,7 @@ _OTHERS = 4  # other results, at least
 # penalised, the best of 80 results is as good with a penalty that is 5 ranges away as with failures
 # that are reported, .002 to .01; 17 away it is .05 to 2.3, and 400,000 away 1.8 to 4.9.
 _FAR = 10.0
+_WORSE = 0.1  # of the others: wrong results may be worse still
 _GROWTH = 1.2  # of the number of first results that are looked at
 
 
@@ -38,16 +40,14 @@ def penalties(
     ``sign`` times the value is maximised. What was found in the first results stays found when
     there are more of them, however few of those to come have it. What is not ``possible`` is none.
     """
-    if recipe is not DEFAULT or aim is not None:
+    if recipe != DEFAULT or aim is not None:
         return frozenset()
-    done = sorted(
-        (t.number, as_number(t.value))
-        for t in trials
-        if has_value(t) and is_result(t.value, possible)
-    )
-    values = sign * np.array([value for _, value in done])
-    values = values[np.isfinite(values)]
-    return frozenset(sign * value for value in _found(values))
+    done = [t for t in trials if has_value(t) and math.isfinite(as_number(t.value))]
+    done = sorted((t for t in done if is_result(t.value, possible)), key=lambda t: t.number)
+    values = sign * np.array([t.value for t in done], dtype=float)
+    # A setting that was measured several times is one
+    settings = np.array([str(sorted(t.params.items())) for t in done], dtype=object)
+    return frozenset(sign * value for value in _found(values, settings))
 
 
 class Penalties:
@@ -79,7 +79,7 @@ class Penalties:
         return before != self.values
 
 
-def _found(values: Array) -> set[float]:
+def _found(values: Array, settings: NDArray[np.object_]) -> set[float]:
     """Find the penalties of values (n,) that are maximised, in their order."""
     found: set[float] = set()
     size = _FEWEST + _OTHERS
@@ -87,7 +87,8 @@ def _found(values: Array) -> set[float]:
         first = values[:size]
         each, counts = np.unique(first, return_counts=True)
         for value in each[counts >= max(_FEWEST, _SHARE * size)].tolist():
-            if _apart(value, first[~np.isin(first, [value, *found])]):
+            several = len(set(settings[:size][first == value])) >= _FEWEST
+            if several and _apart(value, first[~np.isin(first, [value, *found])]):
                 found.add(value)
         size = math.ceil(_GROWTH * size)
     return found
@@ -96,6 +97,8 @@ def _found(values: Array) -> set[float]:
 def _apart(value: float, others: Array) -> bool:
     """Return True if others, most of them different, are far better than the value."""
     if len(others) < _OTHERS or 2 * len(np.unique(others)) < len(others):
+        return False
+    if np.count_nonzero(others < value) > _WORSE * len(others):
         return False
     low, middle, high = np.quantile(others, (0.25, 0.5, 0.75)).tolist()
     return bool(middle - value > _FAR * (high - low))  # in Python: an infinite one is none

@@ -246,7 +246,7 @@ class StoicSampler(BaseSampler):
             if self._parameters is None or self._parameters[0] != key:
                 self._parameters = key, Parameters()
             parameters = self._parameters[1]
-            parameters.follow(trials)
+            parameters.follow(trials, running=True)
         return parameters
 
     def sample_relative(
@@ -374,7 +374,7 @@ class StoicSampler(BaseSampler):
         )
         sentences = [(logging.WARNING, sentence) for sentence in left_out]
         for value in sorted(synced.penalties.values) if synced is not None else ():
-            repeated = f"Results of {value:g}, repeated and far worse than all others,"
+            repeated = f"Results of {value:g}, repeated and far worse than nearly all others,"
             sentences.append((logging.WARNING, f"{repeated} count as infeasible settings."))
         sources = self._warm(study) if space else ()
         sentences += [(logging.INFO, source.sentence(space)) for source in sources]

@@ -152,7 +152,8 @@ class SyncedLearner:
             isinstance(self.learner, Learner | MultiLearner) and self.learner.policy.constrained
         )
         revises = isinstance(self.learner, Learner) and not self.learner.plans
-        self.unfinished = Unfinished(self.sign, self.possible) if revises else None
+        bad = self.penalties.values
+        self.unfinished = Unfinished(self.sign, self.possible, bad) if revises else None
         self.asking: dict[int, Choice] = {}  # by trial: the query that its result answers
         self.observed: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure

@@ -57,11 +57,17 @@ class Parameters:
         parameters.follow(trials)
         return parameters
 
-    def follow(self, trials: Iterable[FrozenTrial]) -> None:
-        """Read the trials that have ended since the last call, of all trials, and what runs."""
+    def follow(self, trials: Iterable[FrozenTrial], running: bool = False) -> None:
+        """Read the trials that have ended since the last call, of all trials.
+
+        And those that are ``running``, if they began after all that have ended: an earlier one may
+        have been killed.
+        """
         self._running = []
         for trial in trials:
-            if trial.state == TrialState.RUNNING and trial.distributions:
+            if trial.state.is_finished():
+                self._running = []
+            elif running and trial.distributions:
                 self._running.append(trial)
             if trial.number in self._seen or not trial.state.is_finished():
                 continue
@@ -101,7 +107,7 @@ class Parameters:
         Those that other trials have with another step, or with other choices, are left out. Only
         those that are ``shared`` by all complete trials, sorted, where inputs move: a tolerance is
         one of every setting. A trial that ended before it had parameters says nothing about which
-        there are. Of a running one its ranges count, of parameters that are modelled anyway.
+        there are. The ranges of running ones count, of parameters that are modelled anyway.
         """
         if shared:
             names = sorted(self._ranges.keys() - self._changed)

@@ -129,7 +129,11 @@ def render(records: Sequence[Record] | Record, form: str, flatten: bool = False)
         file = io.StringIO()
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(several)
+        # An empty cell is a parameter that a trial lacks
+        writer.writerows(
+            {n: "None" if v is None and n.startswith("params_") else v for n, v in record.items()}
+            for record in several
+        )
         return file.getvalue().rstrip("\n")
     cells = [
         ["" if record.get(name) is None else printable(record[name]) for name in columns]
