@@ -70,6 +70,12 @@ def test_a_batch_is_in_the_new_range_from_its_second_suggestion_on():
     assert study.sampler.infer_relative_search_space(study, study.trials[0]) == {
         "x": FloatDistribution(0.0, 1.0)
     }
+    # One that was killed says nothing once a later one has ended
+    study.ask({"x": FloatDistribution(-9.0, 9.0)})
+    later = study.ask({"x": FloatDistribution(0.0, 1.0)})
+    study.tell(later, 1.0)
+    assert modelled_space(study.trials) == {"x": FloatDistribution(0.0, 1.0)}
+    assert study.sampler.infer_relative_search_space(study, later) == modelled_space(study.trials)
     # A narrower one at once
     inside = [study.ask({"x": FloatDistribution(0.0, 0.4)}) for _ in range(4)]
     assert all(trial.params["x"] <= 0.4 for trial in inside)

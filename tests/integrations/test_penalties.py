@@ -72,7 +72,6 @@ def test_what_is_repeated_and_far_worse_is_a_penalty():
         RNG.random(40) < 0.5,  # success or not
         RNG.poisson(3.0, 40),  # a count
         mixed(1e6, 0.5, good=np.full(30, 0.5)),
-        np.repeat(RNG.random(8) * 1e6, 5),  # each setting five times
         [*GOOD, np.inf, np.inf, np.inf, np.inf, np.inf],
     ],
 )
@@ -80,10 +79,23 @@ def test_what_may_be_a_result_is_none(values):
     assert found(values) == frozenset()
 
 
+def test_repeats_of_one_setting_and_what_is_not_nearly_the_worst_are_none():
+    study = study_of(mixed(1e6, 0.5))
+    trials = study.trials
+    for trial in trials:
+        if trial.value == 1e6:
+            trial.params = trials[0].params
+    assert penalties(trials, DEFAULT, None, None, -1.0) == frozenset()
+    worse = mixed(1e6, 0.5)
+    worse = np.where((np.arange(40) % 5 == 0) & (worse < 1e6), 1e9, worse)
+    assert found(worse) == frozenset()
+
+
 def test_what_was_found_stays_found_and_other_methods_look_at_values():
     first = mixed(1e6, 0.5, 20)
     assert found([*first, *np.resize(GOOD, 200)]) == {1e6}
     assert found(first, recipe=recipes.rgp_ucb(budget=1.0)) == frozenset()
+    assert found(first, recipe=recipes.robust()) == {1e6}
     assert found(first, possible=PossibleValues(0.0, 9.0)) == frozenset()  # impossible anyway
 
 
@@ -112,6 +124,35 @@ def test_a_penalty_costs_no_more_than_a_failure_that_is_reported(wrong, caplog):
     assert max(losses.values()) < 1e-3
     said = [m for m in caplog.messages if "far worse than nearly all others" in m]
     assert len(said) == 1  # once for a study
+
+
+def test_penalties_teach_nothing_about_pruned_trials():
+    estimates = []
+    for told in ("value", "infeasible"):
+        study, rng = optuna.create_study(), np.random.default_rng(0)
+        for k in range(40):
+            params = dict(zip(SPACE, rng.random(3).tolist(), strict=True))
+            value, reached = penalised(params), {s: bowl(params) + 1.0 / (s + 1) for s in range(6)}
+            state, said = TrialState.COMPLETE, {}
+            if value == 1e6 and told == "infeasible":
+                state, value, said = TrialState.FAIL, None, {"stoic:failed": "infeasible"}
+            elif value != 1e6 and k % 4 == 3:
+                state, reached = TrialState.PRUNED, dict(list(reached.items())[:2])
+                value = reached[1]
+            study.add_trial(
+                create_trial(
+                    params=params,
+                    distributions=SPACE,
+                    value=value,
+                    state=state,
+                    intermediate_values=reached,
+                    user_attrs=said,
+                )
+            )
+        known = explain(study)
+        assert known.partial
+        estimates.append([known.recommended_mean, *(row.value for row in known.partial)])
+    assert estimates[0] == pytest.approx(estimates[1], rel=1e-6)
 
 
 def test_another_process_and_those_who_look_see_the_same():

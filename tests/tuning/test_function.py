@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import optuna
@@ -87,6 +88,7 @@ def test_a_search_begins_with_settings_that_are_given_and_results_that_are_known
         ({"x0": [{"x": 1.0}]}, "each of x, kind"),
         ({"x0": [[1.0, "good"]]}, "each of x, kind"),
         ({"x0": {"x": 1.0, "kind": "good"}, "y0": "low"}, "y0 is a number"),
+        ({"x0": [{"x": 1.0, "kind": "good"}], "fixed": {"kind": "bad"}}, "than is fixed"),
         ({"callback": [print]}, "one function that takes the study and a trial"),
         ({"callback": lambda study: None}, "one function that takes the study and a trial"),
         ({"study_name": "mine"}, "kept in a storage"),
@@ -129,6 +131,18 @@ def test_an_error_has_the_study():
         tune(interrupted, SPACE, n_trials=9)
     assert [trial.params for trial in stopped.value.study.trials] == calls
     assert "study" in stopped.value.__notes__[0]
+
+
+def test_no_exception_is_masked():
+    @dataclass(frozen=True)
+    class FrozenError(Exception):
+        number: int
+
+    def fails(params):
+        raise FrozenError(3)
+
+    with pytest.raises(FrozenError):
+        tune(fails, SPACE, n_trials=2, catch=())
 
 
 def test_a_result_warms_the_next_one():
@@ -311,7 +325,9 @@ def test_a_callback_sees_every_trial_and_the_space_is_not_changed():
 
 
 def test_a_callback_ends_the_campaign_by_true():
-    result = tune(valley, SPACE, n_trials=9, callback=lambda study, trial: trial.number == 4)
+    result = tune(
+        valley, SPACE, n_trials=9, callback=lambda study, trial: np.bool_(trial.number == 4)
+    )
     assert len(result.x_iters) == 5
 
 

@@ -99,6 +99,17 @@ def test_what_trials_prints_is_read_again(table):
     assert list(map(constraints, again.trials)) == list(map(constraints, study.trials))
 
 
+def test_a_choice_of_none_comes_back(table):
+    space = {"k": CategoricalDistribution([None, "a"]), "x": FloatDistribution(0.0, 1.0)}
+    study = optuna.create_study()
+    for k, params in enumerate([{"k": None, "x": 0.1}, {"k": "a", "x": 0.2}, {"x": 0.3}]):
+        own = {name: space[name] for name in params}
+        study.add_trial(optuna.trial.create_trial(params=params, distributions=own, value=float(k)))
+    printed = render([trial_record(trial) for trial in study.trials], "csv")
+    again = table(printed, space).trials
+    assert [trial.params for trial in again] == [trial.params for trial in study.trials]
+
+
 @pytest.mark.filterwarnings("ignore:Choices for a categorical")
 def test_repeated_rows_are_counted_where_choices_are_lists(table):
     study = optuna.create_study()
