@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,10 +70,10 @@ class Penalties:
         self._method = recipe, aim, possible, sign
         self._repeated: Counter[float | None] = Counter()  # values, by how often
 
-    def follow(self, new: Iterable[FrozenTrial], finished: Iterable[FrozenTrial]) -> bool:
+    def follow(self, new: Sequence[FrozenTrial], finished: Iterable[FrozenTrial]) -> bool:
         """Look at ``new`` ones of the ``finished`` trials; return True if others are penalties."""
         self._repeated.update(trial.value for trial in new if has_value(trial))
-        if max(self._repeated.values(), default=0) < _FEWEST:
+        if not new or max(self._repeated.values(), default=0) < _FEWEST:
             return False
         before, self.values = self.values, penalties(finished, *self._method)
         return before != self.values
