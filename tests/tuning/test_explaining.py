@@ -55,13 +55,13 @@ def test_whether_a_search_is_settled_takes_half_of_its_time(monkeypatch):
 
     monkeypatch.setattr(explaining.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(Ending, "settled", settled)
-    settling, ending = Settling(Half()), Ending(until_settled=0.1)
-    assert not Settling(Half())(Ending(), None, [])
+    settling = Settling(Ending(until_settled=0.1), Half())
+    assert not Settling(Ending(), Half())(None, [])
     assert not looked
     answers = []
     for trial in range(8):
         clock[0] += 1.0
-        answers.append(settling(ending, None, [None] * trial))
+        answers.append(settling(None, [None] * trial))
     # Each time once it is: confirming may unsettle it
     assert looked == [0, 1, 3, 4, 5, 6, 7]
     assert answers == [False] * 3 + [True] * 5

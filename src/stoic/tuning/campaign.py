@@ -151,7 +151,7 @@ def run(
     surpassed = surpassed_in(study, method.possible)
     sign = float(signs(study)[0])
     first: list[Result] = []
-    settling = Settling(explainer.half)
+    settling = Settling(search.ending, explainer.half)
     while not stop:
         numbers = patiently(
             lambda: fail_orphans(study), "Could not mark the trials of dead workers"
@@ -238,26 +238,26 @@ def _in_parts(study: optuna.Study, results: Sequence[Result]) -> bool:
 class Settling:
     """Whether the search of a run is settled, as far as ``half`` of its time is left to look."""
 
-    def __init__(self, half: Half) -> None:
-        self.half, self.found = half, False
+    def __init__(self, ending: Ending, half: Half) -> None:
+        self.ending, self.half, self.found = ending, half, False
 
-    def __call__(self, ending: Ending, study: optuna.Study, trials: Sequence[FrozenTrial]) -> bool:
+    def __call__(self, study: optuna.Study, trials: Sequence[FrozenTrial]) -> bool:
         """Return True if more trials are not worth it; what is settled is looked at each time."""
-        if ending.until_settled is not None and (self.found or not self.half.over):
+        if self.ending.until_settled is not None and (self.found or not self.half.over):
             with self.half.spending():
-                self.found = ending.settled(study, trials)
+                self.found = self.ending.settled(study, trials)
         return self.found
 
 
 def _next(study: optuna.Study, search: Search, worker: Worker, settling: Settling) -> Trial | None:
     """Claim the next trial of the search, or of the confirmation after it; None at the end."""
-    stand, ending = study.get_trials(deepcopy=False), search.ending
-    if not settling(ending, study, stand):
+    stand = study.get_trials(deepcopy=False)
+    if not settling(study, stand):
         # Confirming measurements have numbers, too, and are no trials of the search
         trials = search.trials + confirmations(stand)
         if (trial := claim(study, search.space, trials, worker, search.fixed)) is not None:
             return trial
-    return claim_confirmation(study, search.space, ending.confirm, worker)
+    return claim_confirmation(study, search.space, search.ending.confirm, worker)
 
 
 def open_request(

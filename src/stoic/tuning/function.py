@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import inspect
-import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack
 
@@ -15,13 +12,13 @@ import numpy as np
 import optuna
 from numpy.typing import NDArray
 from optuna.storages import BaseStorage
-from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+from optuna.trial import FrozenTrial, Trial, TrialState
 
-from stoic.data import FailureKind, numbers
+from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.encoding import check_fixed
 from stoic.integrations.optuna.explanation import FrontPoint
-from stoic.integrations.optuna.internals import fixed_attrs, is_stopped, stoppable
+from stoic.integrations.optuna.internals import is_stopped, stoppable
 from stoic.integrations.optuna.objective import RobustArguments, check_arguments
 from stoic.integrations.optuna.partial import bound_of
 from stoic.integrations.optuna.possible import PossibleValues
@@ -32,16 +29,15 @@ from stoic.refusal import RefusalError, check_at_least
 from stoic.tuning.campaign import Explain, HopelessError, Observer, Stop, run
 from stoic.tuning.ending import Ending
 from stoic.tuning.explaining import explanation, explanation_of_run
+from stoic.tuning.given import add_missing, given_trials, stored
 from stoic.tuning.measured import Measured, measured
 from stoic.tuning.objectives import Objective, check_direction, merge_objectives
 from stoic.tuning.program import Result
 from stoic.tuning.search import Search, prepare
-from stoic.tuning.space import Space, parse_space
+from stoic.tuning.space import parse_space
 from stoic.tuning.study import open_study
-from stoic.tuning.trials import FAILURE, failure_kinds, failures
+from stoic.tuning.trials import failure_kinds, failures
 from stoic.tuning.views.summary import Summary
-
-_GIVEN = "stoic:given"  # user attribute: which one of x0 a trial is
 
 
 @dataclass(frozen=True, repr=False)
@@ -235,7 +231,7 @@ def tune(
     check_at_least(1, n_trials=n_trials)
     ranges = parse_space(space, in_python=True)
     check_fixed(fixed or {}, ranges, "the space has")
-    begun = _begun(ranges, x0, y0, fixed or {})
+    begun = given_trials(ranges, x0, y0, fixed or {})
     ending = Ending(confirm, until_settled)
     ending.check("fixed" if fixed else None)
     search = Search(
@@ -249,7 +245,7 @@ def tune(
         recipe=recipe,
         possible=PossibleValues.of(possible),
         warm_start=_studies(warm_start),
-        fixed=_stored(fixed or {}, ranges),
+        fixed=stored(fixed or {}, ranges),
         ending=ending,
         repeats=repeats,
     )
@@ -346,9 +342,7 @@ def searched(
     study = open_study(opened, search.name, search.goal, search.space, sampler)
     method.record(study)
     if begun:
-        # Of a campaign that was killed in between some may be there
-        there = {trial.user_attrs.get(_GIVEN) for trial in study.get_trials(deepcopy=False)}
-        study.add_trials(t for t in begun if t.user_attrs[_GIVEN] not in there)
+        add_missing(study, begun)
     # Of a study that goes on, the objectives may have been given in another order
     given = () if isinstance(search.goal, str) else search.goal
     order = [each.name for each in merge_objectives(study, given)] if given else []
@@ -372,59 +366,6 @@ def searched(
         _with_study(interruption, study)
         raise
     return study, method.recipe
-
-
-def _begun(
-    space: Space,
-    x0: Sequence[Mapping[str, Any]] | None,
-    y0: Sequence[float] | None,
-    fixed: Mapping[str, Any],
-) -> list[FrozenTrial]:
-    """Make trials of settings that are given: finished ones of those with a result."""
-    x0 = () if x0 is None else x0
-    settings = list(x0) if isinstance(x0, Iterable) and not isinstance(x0, Mapping) else [x0]
-    results = np.full(len(settings), np.nan) if y0 is None else numbers(y0, "y0").ravel()
-    if len(results) != len(settings):
-        raise RefusalError(
-            f"y0 has a result for each setting in x0: got {len(results)} for {len(settings)}."
-        )
-    trials: list[FrozenTrial] = []
-    same: Counter[str] = Counter()
-    for setting, result in zip(settings, results.tolist(), strict=True):
-        if not isinstance(setting, Mapping) or not space.keys() <= setting.keys():
-            needed = ", ".join(space)
-            raise RefusalError(
-                f"A setting in x0 is a dict with a value for each of {needed}, got {setting!r}."
-            )
-        check_fixed(setting, space, "the space has")
-        params = _stored(setting, space)
-        if y0 is None and any(params[name] != value for name, value in fixed.items()):
-            raise RefusalError(f"A setting in x0 has another value than is fixed: {setting!r}.")
-        # By what it is, and how many such there are: the same call has the same
-        text = repr((sorted(params.items()), result))
-        mark = {_GIVEN: hashlib.sha256(f"{same[text]} {text}".encode()).hexdigest()[:16]}
-        same[text] += 1
-        if y0 is None:
-            given, state = fixed_attrs(params), TrialState.WAITING
-            trials.append(create_trial(state=state, system_attrs=given, user_attrs=mark))
-            continue
-        failed = math.isnan(result)
-        trials.append(
-            create_trial(
-                state=TrialState.FAIL if failed else TrialState.COMPLETE,
-                value=None if failed else result,
-                params=params,
-                distributions=space,
-                user_attrs=mark | ({FAILURE: "the value is nan"} if failed else {}),
-            )
-        )
-    return trials
-
-
-def _stored(setting: Mapping[str, Any], space: Space) -> dict[str, Any]:
-    """Return values as a storage does: 3 is 3.0 where a parameter is a float."""
-    ranges = {name: space[name] for name in setting}
-    return {n: d.to_external_repr(d.to_internal_repr(setting[n])) for n, d in ranges.items()}
 
 
 def _studies(earlier: object) -> tuple[optuna.Study, ...]:

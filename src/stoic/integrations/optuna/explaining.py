@@ -162,12 +162,9 @@ class _Reading:
         self.sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         penal = penalties(trials, recipe, aim, values, self.sign)
         self.penalised = {t.number: _value(t) for t in self.complete if _value(t) in penal}
-        observed = self.complete
-        if self.outside or self.penalised:
-            left_out = self.outside.keys() | self.penalised.keys()
-            observed = [t for t in self.complete if t.number not in left_out]
-        self.observed = observed
-        self.feasible = [t for t in observed if not violates(t)]
+        left_out = self.outside.keys() | self.penalised.keys()
+        self.observed = [t for t in self.complete if t.number not in left_out]
+        self.feasible = [t for t in self.observed if not violates(t)]
 
     @cached_property
     def constants(self) -> dict[str, Any]:

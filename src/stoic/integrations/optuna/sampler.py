@@ -246,7 +246,8 @@ class StoicSampler(BaseSampler):
             if self._parameters is None or self._parameters[0] != key:
                 self._parameters = key, Parameters()
             parameters = self._parameters[1]
-            parameters.follow(trials, running=True)
+            parameters.follow(trials)
+            parameters.note_running(trials)
         return parameters
 
     def sample_relative(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, Self
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -57,18 +57,14 @@ class Parameters:
         parameters.follow(trials)
         return parameters
 
-    def follow(self, trials: Iterable[FrozenTrial], running: bool = False) -> None:
-        """Read the trials that have ended since the last call, of all trials.
+    def note_running(self, trials: Sequence[FrozenTrial]) -> None:
+        """Note those that began after all that have ended: an earlier one may have been killed."""
+        latest = list(takewhile(lambda trial: not trial.state.is_finished(), reversed(trials)))
+        self._running = [trial for trial in reversed(latest) if trial.distributions]
 
-        And those that are ``running``, if they began after all that have ended: an earlier one may
-        have been killed.
-        """
-        self._running = []
+    def follow(self, trials: Iterable[FrozenTrial]) -> None:
+        """Read the trials that have ended since the last call, of all trials."""
         for trial in trials:
-            if trial.state.is_finished():
-                self._running = []
-            elif running and trial.distributions:
-                self._running.append(trial)
             if trial.number in self._seen or not trial.state.is_finished():
                 continue
             self._seen.add(trial.number)

@@ -65,10 +65,11 @@ class Lines(Observer):
                 run = (f"{k}={_short(v)}" for k, v in result.executed.items())
                 words.append(" ".join(["executed", *run]))
             trust = _trust(explanation, trial.number)
-            if explanation is not None and trial.number in explanation.impossible:
-                words.append(f"impossible: outside of {explanation.possible}")
-            if explanation is not None and trial.number in explanation.penalties:
-                words.append("a penalty: infeasible")
+            if explanation is not None:
+                if trial.number in explanation.impossible:
+                    words.append(f"impossible: outside of {explanation.possible}")
+                if trial.number in explanation.penalties:
+                    words.append("a penalty: infeasible")
             if trust is not None:
                 words.append(f"trust {trust:.2f}" + (" (distrusted)" * (trust < DISTRUSTED)))
         words += overtaken(trial, result)
