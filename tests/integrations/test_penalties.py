@@ -11,7 +11,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from stoic import recipes
-from stoic.integrations.optuna import StoicSampler, explain
+from stoic.integrations.optuna import StoicSampler, confirm, explain
 from stoic.integrations.optuna.penalties import penalties
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.integrations.recipe import DEFAULT
@@ -178,3 +178,21 @@ def test_another_process_and_those_who_look_see_the_same():
     assert summary["penalties"] == bad
     assert penalised(summary["recommended"]["params"]) < 1e6
     assert {int(n) for n in bad} <= Trust.of(study).failed.keys()
+
+
+def test_a_confirming_measurement_that_is_penalised_failed():
+    study = study_of([])
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        params = dict(zip(SPACE, rng.random(3).tolist(), strict=True))
+        value = penalised(params) + 0.01 * (penalised(params) < 1e6) * rng.standard_normal()
+        study.add_trial(create_trial(params=params, distributions=SPACE, value=value))
+    leader = explain(study).recommended.params
+
+    def again(trial):
+        params = {name: trial.suggest_float(name, 0.0, 1.0) for name in SPACE}
+        return 1e6 if params == leader else penalised(params)
+
+    done = confirm(study, again, 4)
+    assert (done.failed, done.uncounted) == (1, 0)
+    assert study.trials[done.left_out[0]].params == leader != explain(study).recommended.params

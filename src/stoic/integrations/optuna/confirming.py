@@ -6,6 +6,7 @@ judges it as it judges every result, and a study that was killed goes on from it
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -127,21 +128,24 @@ class Standing:
         """Count the trials of a kind at each candidate, shape (k,)."""
         return _count_at(self.x, self.synced, filter(which, self.trials))
 
+    def _measured(self, trial: FrozenTrial) -> bool:
+        return _measured(self.synced, trial)
+
     def settled(self) -> bool:
         """Return True if further measurements are not needed, see :class:`Confirmation`."""
         comparison = self.comparison
         sure = comparison.probability[self.leader] >= _SURE
         small = comparison.loss.mean() <= _SMALL * np.sqrt(self.noise)
-        return bool(self._count(_measured)[self.leader] > 1 and (sure or small))
+        return bool(self._count(self._measured)[self.leader] > 1 and (sure or small))
 
     def next_trial(self) -> FrozenTrial:
         """Return a trial at the setting that is to be measured next."""
         # What other workers are measuring counts: else all of them would measure the leader
-        results = self._count(lambda t: _measured(t) or t.state == TrialState.RUNNING)
+        results = self._count(lambda t: self._measured(t) or t.state == TrialState.RUNNING)
         rng = np.random.default_rng(len(self.trials))  # the same when read again
         row = self.comparison.next_measurement(results[self.leader] > 1, rng)
-        failed = self._count(_failed)
-        if failed[row] and not any(confirms(t) and _measured(t) for t in self.trials):
+        failed = self._count(functools.partial(_failed, self.synced))
+        if failed[row] and not any(confirms(t) and self._measured(t) for t in self.trials):
             # Another setting tells whether it is the program that fails
             row = int(np.lexsort([-self.comparison.probability, failed])[0])
         return next(self._complete_at(self.x[row]))
@@ -180,11 +184,11 @@ class Standing:
             lambda t: t.number in number and trust[number[t.number]] >= DISTRUSTED
         )
         confirmed = self._count(lambda t: confirms(t) and t.number in number)
-        counted, best = _failures(self.trials), self.leader
+        counted, best = _failures(self.synced, self.trials), self.leader
         failures = _count_at(self.x, self.synced, counted)
         order = sorted(range(len(self.x)), key=lambda j: (j != best, -comparison.probability[j]))
         mine = [t for t in self.trials if confirms(t) and t.state.is_finished()]
-        failed = sum(map(_failed, mine))
+        failed = sum(_failed(self.synced, t) for t in mine)
         ends = [sign * (mean[best] + side * SDS_95 * std[best]) for side in (-1.0, 1.0)]
         listed = [j for j in order if j == best or comparison.probability[j] >= _LIKELY]
         return Confirmation(
@@ -213,12 +217,13 @@ class Standing:
         )
 
 
-def _measured(trial: FrozenTrial) -> bool:
-    """Return True if a trial has a value that counts."""
-    return has_value(trial) and not violates(trial)
+def _measured(synced: SyncedLearner, trial: FrozenTrial) -> bool:
+    """Return True if a trial has a value that counts: feasible, and no penalty."""
+    penalised = trial.value in synced.penalties.values
+    return has_value(trial) and not violates(trial) and not penalised
 
 
-def _failed(trial: FrozenTrial) -> bool:
+def _failed(synced: SyncedLearner, trial: FrozenTrial) -> bool:
     """Return True for a confirming measurement that failed, but for a transient reason.
 
     One that a pruner stopped says that it was worse than others at that step, and nothing more.
@@ -226,23 +231,24 @@ def _failed(trial: FrozenTrial) -> bool:
     if not confirms(trial) or not trial.state.is_finished() or trial.state == TrialState.PRUNED:
         return False
     if trial.state == TrialState.COMPLETE:
-        return violates(trial)
+        return not _measured(synced, trial)
     return failure_kind(trial) != "transient"
 
 
-def _failures(trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
+def _failures(synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> list[FrozenTrial]:
     """List the failed measurements that count against their settings.
 
     Where measurements of three settings or more fail one after the other, or of two before the
     program has worked at all, it is the program, and they count against none.
     """
     mine = [trial for trial in trials if confirms(trial) and trial.state.is_finished()]
+    measured = functools.partial(_measured, synced)
     worked = (i for i, t in enumerate(mine) if has_value(t) or failure_kind(t) == "infeasible")
     first = next(worked, len(mine))
-    streaks = [mine[:first], *(list(streak) for _, streak in groupby(mine[first:], _measured))]
+    streaks = [mine[:first], *(list(streak) for _, streak in groupby(mine[first:], measured))]
     counted = []
     for k, streak in enumerate(streaks):
-        failed = list(filter(_failed, streak))
+        failed = list(filter(functools.partial(_failed, synced), streak))
         if len({str(sorted(trial.params.items())) for trial in failed}) < _BROKEN - (k == 0):
             counted += failed
     return counted
@@ -273,8 +279,9 @@ def reliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], tried: Array)
 
 def _unreliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], x: Array) -> Booleans:
     """Mask of the points whose confirming measurements failed as often as any had a value."""
-    failed = _count_at(x, synced, _failures(trials))
-    counted: Booleans = failed >= np.maximum(_count_at(x, synced, filter(_measured, trials)), 1)
+    failed = _count_at(x, synced, _failures(synced, trials))
+    measured = filter(functools.partial(_measured, synced), trials)
+    counted: Booleans = failed >= np.maximum(_count_at(x, synced, measured), 1)
     return counted
 
 
