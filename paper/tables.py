@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stoic.experiments.contest import accuracy
+from stoic.experiments.contest.contenders import DEFAULT, EXPLAINED
 from stoic.experiments.figure import OURS
 
 PAPER = Path(__file__).with_name("paper.md")
@@ -32,15 +33,25 @@ def read(name: str) -> dict[str, Any]:
 
 def contest() -> str:
     """Compare the default with the best peer in each scene, by the loss of the recommendation."""
-    lines = ["| scene | best peer | ratio of the losses |", "|---|---|--:|"]
-    for name, title in (("development", "development"), ("final", "final report")):
+    lines = [
+        "| scene | best peer | ratio of the losses | the default | `explain` on a peer's trials |",
+        "|---|---|--:|--:|--:|",
+    ]
+    scenes = (("development", "development"), ("tables", "development"), ("final", "final report"))
+    for name, title in scenes:
         for claim in read(f"contest-{name}")["claims"]:
             scene, _, rest = claim["claim"].partition(": the default")
             peer = re.search(r"best peer's, (.+?) \(ours\)", rest)
             assert peer is not None, claim["claim"]
             has = claim["measured"]
             ratio = f"{short(has['ratio'])} [{short(has['lower'])}, {short(has['upper'])}]"
-            lines.append(f"| {title}: {scene} | {peer[1]} | {ratio} |")
+            least, by = min(
+                (value, name.removesuffix(EXPLAINED))
+                for name, value in has.items()
+                if name.endswith(EXPLAINED)
+            )
+            ours = f"{short(has[DEFAULT])} | {short(least)}, {by}"
+            lines.append(f"| {title}: {scene} | {peer[1]} | {ratio} | {ours} |")
     return "\n".join(lines)
 
 

@@ -412,7 +412,25 @@ class Plan:
 
 
 def plan(prior: Prior, domain: Finite, rounds: int, *, eta: float = 2.0) -> Plan:
-    """Compute gamma_T of a domain and the parameters of RGP-PE [Bogunovic2022]_ from it."""
+    """Compute gamma_T of a domain and the parameters of RGP-PE [Bogunovic2022]_ from it.
+
+    Parameters
+    ----------
+    prior, domain, rounds:
+        Kernel and noise variance, the arms, and the horizon T.
+    eta:
+        Switching parameter of the phases, above 1.
+
+    Returns
+    -------
+    Plan
+        The maximal information gain, and lengths and regret bounds as functions of the budget.
+
+    Raises
+    ------
+    RefusalError
+        For an eta that is not above 1, or a horizon that is no positive number.
+    """
     check_rounds(rounds)
     if not 1.0 < eta < math.inf:
         raise RefusalError(f"The switching parameter eta is above 1, got {eta}.")

@@ -78,7 +78,15 @@ class NoAttack(Attack):
 
 @dataclass(frozen=True, slots=True)
 class Adversary:
-    """An attack under a budget; ``Adversary()`` is no adversary at all."""
+    """An attack under a budget; ``Adversary()`` is no adversary at all.
+
+    Attributes
+    ----------
+    attack:
+        What is done to the results of a round, as far as the budget allows.
+    budget:
+        What a round may cost: a total, a number of rounds, or no limit.
+    """
 
     attack: Attack = field(default_factory=NoAttack)
     budget: Budget = field(default_factory=Unlimited)

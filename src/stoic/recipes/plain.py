@@ -27,6 +27,12 @@ def gp_ucb(
     Without a prior, hyperparameters maximise the marginal likelihood of results that are
     standardised by ``scale``, by default plainly, as is common practice.
 
+    Parameters
+    ----------
+    prior, confidence, scale, policy:
+        As in every recipe, see :mod:`stoic.recipes`: the hyperparameters, the width of the band,
+        the units of the results, and the acquisition.
+
     Guarantee
     ---------
     With a given prior that f is drawn from and ``FiniteUnion`` or ``CompactUnion``, or an f of

@@ -41,8 +41,8 @@ def robust(
     on them. Reports integrate the hyperparameters out (:attr:`~stoic.Learner.estimate`).
 
     It differs from :func:`~stoic.recipes.outliers.loo_gp_ucb` in the acquisition, in a broad prior
-    of the noise, and in an outlier penalty of 2 nats instead of 3, which halves the loss where one
-    result in ten is 1e6 too bad (a score of .0096 instead of .018) and changes others little.
+    of the noise, and in an outlier penalty of 2 nats instead of 3, which halved the loss where one
+    result in ten was 1e6 too bad when it was chosen, and changed others little.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ class Failed(Exception):  # noqa: N818 - an objective reports it, it is no error
     kind:
         "transient": the cause has nothing to do with the parameters, so they may be tried again;
         "infeasible": there is no value at such parameters, so the search avoids the region; "bad":
-        the run failed because the parameters are bad, so they count as low as the worst ones.
+        the run failed because the parameters are bad, which the search avoids in the same way.
     message:
         The reason, for people.
 

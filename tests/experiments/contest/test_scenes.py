@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from stoic.experiments.contest import final, libraries, networks, noisy
+from stoic.experiments.contest import final, libraries, networks, noisy, penalised
 from stoic.experiments.contest.cases import CASES, Quadratic, needle
 from stoic.experiments.contest.functions import _CENTRE, _CENTRE_40, FUNCTIONS
 from stoic.experiments.contest.scenes import (
@@ -177,6 +177,27 @@ def test_half_of_the_domain_crashes_and_half_of_all_runs():
     assert np.mean(crashed) == pytest.approx(0.5, abs=0.12)
     best = {"x": 0.3, "y": -1.0}
     assert Quadratic(True).score(best) == 0.0
+
+
+@pytest.mark.parametrize("name", penalised.FIGURE.settings.games["far"])
+def test_a_share_of_the_cube_has_values_and_the_rest_a_penalty(name):
+    function, rng = FUNCTIONS[name], np.random.default_rng(0)
+    best = function.at(np.array(MAXIMISERS[name]))
+    for scene, share in {"reported": 0.5, "near": 0.5, "far": 0.5, "most": 0.1}.items():
+        for seed in range(3):
+            ground = penalised.ground(scene, name, seed)
+            world = World.of(ground, penalised.SCENES[scene], seed)
+            assert ground.works(best)
+            assert ground.score(best) < 1e-9
+            points = [ground.at(u) for u in rng.random((2000, function.dim))]
+            working = [params for params in points if ground.works(params)]
+            assert len(working) / len(points) == pytest.approx(share, abs=0.05)
+            assert world.observe(working[0], 3) == function.truth(working[0])
+            beyond = next(params for params in points if not ground.works(params))
+            assert ground.score(beyond) == 1.0
+            least = {"near": function.best - 2.0 * function.span}.get(scene, -1e6)
+            observed = world.observe(beyond, 3)
+            assert math.isnan(observed) if scene == "reported" else observed == least
 
 
 def test_categories_have_one_best_and_differ_by_seed():
