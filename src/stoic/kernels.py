@@ -184,7 +184,8 @@ class Stationary(WithLengthscale, ABC):
 class RBF(Stationary):
     """Squared exponential kernel exp(-r^2 / 2).
 
-    r and lengthscales are as of :class:`Stationary`; draws have all derivatives. See [Rasmussen2006]_, section 4.2.
+    r and lengthscales are as of :class:`Stationary`; draws have all derivatives.
+    See [Rasmussen2006]_, section 4.2.
     """
 
     def profile(self, squares: Array) -> tuple[Array, Array]:
@@ -205,7 +206,8 @@ class Matern12(Stationary):
 class Matern32(Stationary):
     """Matern 3/2 kernel (1 + sqrt(3) r) exp(-sqrt(3) r).
 
-    r and lengthscales are as of :class:`Stationary`; draws have one derivative. See [Rasmussen2006]_, section 4.2.
+    r and lengthscales are as of :class:`Stationary`; draws have one derivative.
+    See [Rasmussen2006]_, section 4.2.
     """
 
     def profile(self, squares: Array) -> tuple[Array, Array]:
@@ -222,7 +224,8 @@ class Matern32(Stationary):
 class Matern52(Stationary):
     """Matern 5/2 kernel (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r).
 
-    r and lengthscales are as of :class:`Stationary`; draws have two derivatives. See [Rasmussen2006]_, section 4.2.
+    r and lengthscales are as of :class:`Stationary`; draws have two derivatives.
+    See [Rasmussen2006]_, section 4.2.
     """
 
     def profile(self, squares: Array) -> tuple[Array, Array]:
