@@ -85,6 +85,36 @@ def test_a_third_transient_failure_in_a_row_is_no_accident(domain):
     assert Learner(domain, seed=0).failures.kinds == ()
 
 
+@pytest.mark.parametrize("domain", [BOX, BOX.grid(21)], ids=["box", "grid"])
+def test_failures_in_a_row_at_three_places_are_the_machines_until_it_works_again(domain):
+    one = learner(domain)
+    a, b, c, other = np.array([[0.5, 0.5], [0.5, 0.55], [0.1, 0.1], [0.9, 0.9]])
+    for point in (a, a, a, b, b, b):
+        one.tell(point, failed="transient")
+    in_a_row = ("transient", "transient", "infeasible") * 2
+    assert one.failures.kinds == in_a_row
+    one.tell(c, failed="transient")
+    assert one.failures.kinds == (*in_a_row, "transient")  # something else has to be tried
+    one.tell(other, 0.0)
+    assert one.failures.kinds == ("transient",) * 7
+    for point in (a, a):  # after what counts once
+        one.tell(point, failed="transient")
+    assert one.failures.kinds == ("transient",) * 8 + ("infeasible",)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_search_goes_on_after_an_outage(seed):
+    one, tried = Learner(BOX, seed=seed), []
+    for t in range(52):
+        x = one.ask().x
+        if 14 <= t < 40:
+            one.tell(x, failed="transient")
+        else:
+            tried.append(tuple(x.round(3)))
+            one.tell(x, f(x))
+    assert len(set(tried[-12:])) > 6
+
+
 def played_to_an_edge(rounds, seed, kind):
     """Play a function that gets better towards an edge, beyond which everything fails."""
     one, asked = Learner(Box([0.0, -3.0], [1.0, 3.0]), seed=seed), []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,9 @@ _ROOM = 64  # rows of memory at the start; doubled when it is full
 # Transient failures in a row at one place, before the next: some settings take down their machine,
 # transient each time, and would be queried for ever.
 _TRANSIENT = 2
+# Places that fail in a row, from which on it is the machine: as with confirming measurements. Until
+# there is a result again a place counts all the same, or nothing else would be tried.
+_MACHINE = 3
 
 
 class Evaluations(NamedTuple):
@@ -60,6 +64,27 @@ class Evaluations(NamedTuple):
         )
 
 
+class _Failure(NamedTuple):
+    """Failed evaluation.
+
+    Attributes
+    ----------
+    x, kind:
+        Its input (d,), and its kind as it was told.
+    before:
+        Number of results before it: those with the same one are in a row.
+    place, since:
+        For a transient one the index of the first that failed at its place, and how many results
+        there had been at the last one at its place.
+    """
+
+    x: Array
+    kind: FailureKind
+    before: int
+    place: int = -1
+    since: int = 0
+
+
 class History:
     """Record of evaluations and pending choices.
 
@@ -89,8 +114,7 @@ class History:
         self._arms = np.empty(_ROOM, dtype=np.intp) if domain.finite else None
         self._censored = np.zeros(_ROOM, dtype=bool)
         self._any_censored = False
-        # Inputs and kinds, and the number of results before each
-        self._failed: list[tuple[Array, FailureKind, int]] = []
+        self._failed: list[_Failure] = []
         self._observations: Observations | None = None  # caches, valid until the next ``add``
         self._failures: Failures | None = None
         self._moved: list[Array] = []
@@ -115,11 +139,11 @@ class History:
 
     @property
     def failures(self) -> Failures:
-        """Reported failures, in order."""
+        """Reported failures, in order; a transient one that recurs at its place is infeasible."""
         failures = self._failures
         if failures is None:
-            points = np.array([x for x, _, _ in self._failed]).reshape(-1, self.domain.dim)
-            failures = Failures(points, tuple(kind for _, kind, _ in self._failed))
+            points = np.array([failed.x for failed in self._failed]).reshape(-1, self.domain.dim)
+            failures = Failures(points, tuple(self._kinds()))
             self._failures = failures
         return failures
 
@@ -190,8 +214,7 @@ class History:
         if observed is None:
             assert failed is not None
             for point in x.copy():
-                kind = "infeasible" if failed == "transient" and self._recurs(point) else failed
-                self._failed.append((point, kind, self._n))
+                self._failed.append(self._failure(point, failed))
             self._failures = None
             return
         first, last = self._n, self._n + len(x)
@@ -206,6 +229,8 @@ class History:
             self._arms[first:last] = arms
         self._n = last
         self._observations = None
+        if self._failed and self._failed[-1].before == first:
+            self._failures = None  # this has ended failures in a row
 
     def revise(self, row: int, result: Evaluations) -> None:
         """Replace a result by a checked one."""
@@ -243,16 +268,37 @@ class History:
         steps = np.abs(evaluations.x[row] - choice.x)
         return bool((steps > SAME * self.domain.widths).any())
 
-    def _recurs(self, point: Array) -> bool:
-        """Return True if so many transient failures at its place have had no result since."""
+    def _failure(self, point: Array, kind: FailureKind) -> _Failure:
+        if kind != "transient":
+            return _Failure(point, kind, self._n)
         reach = 0.0 if self.domain.finite else PLACE * self.domain.widths
 
         def near(x: Array) -> Booleans:
             return np.asarray((np.abs(x - point) <= reach).all(axis=-1))
 
-        latest = np.flatnonzero(near(self._x[: self._n])).max(initial=-1)  # result there
-        since = [x for x, kind, n in self._failed if kind == "transient" and n > latest]
-        return sum(map(bool, map(near, since))) >= _TRANSIENT
+        since = int(np.flatnonzero(near(self._x[: self._n])).max(initial=-1)) + 1
+        there = (f.place for f in self._failed if f.kind == "transient" and near(f.x))
+        return _Failure(point, kind, self._n, next(there, len(self._failed)), since)
+
+    def _kinds(self) -> Iterator[FailureKind]:
+        """Iterate over the kinds of the failures, in order."""
+        places: dict[int, set[int]] = {}  # by the number of results before
+        for failed in self._failed:
+            if failed.kind == "transient":
+                places.setdefault(failed.before, set()).add(failed.place)
+        counts: dict[int, Counter[int]] = {}  # of failures in a row, by place
+        for _, kind, before, place, since in self._failed:
+            if kind == "transient":
+                here = counts.setdefault(place, Counter())
+                here[before] += 1
+                again = sum(
+                    1 if row < self._n and len(places[row]) >= _MACHINE else count
+                    for row, count in here.items()
+                    if row >= since
+                )
+                yield "infeasible" if again > _TRANSIENT else kind
+            else:
+                yield kind
 
     def _grow(self, rows: int) -> None:
         for name in ("_x", "_observed", "_noise", "_arms", "_censored"):
