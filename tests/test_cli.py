@@ -943,6 +943,22 @@ def test_a_file_that_a_storage_names_is_not_run_by_looking(stoic):
     assert "give --recipe methods.py:phased, or another one" in resumed.err
 
 
+def test_an_outage_stops_a_campaign_that_has_worked(stoic, tmp_path):
+    gone = tmp_path / "gone"
+    code = f"import os, sys; print(sys.argv[1]); sys.exit(7 * os.path.exists({str(gone)!r}))"
+    command = ["--failed", "exit 7=transient", "--", sys.executable, "-S", "-c", code, "{x}"]
+    assert stoic("tune", *X, "-n", "6", *command).code == 0
+    gone.touch()
+    stopped = stoic("tune", *X, "-n", "40", *command)
+    assert stopped.code == 1
+    assert "The last 10 trials failed, and not because of their parameters" in stopped.err
+    assert "10 x exit code 7 (transient): trials 6, 7, 8" in stopped.out
+    kept = stoic("tune", *X, "-n", "28", "--keep-going", *command)
+    assert "22 x exit code 7 (transient)" in kept.out
+    gone.unlink()
+    assert "32 trials: 10 complete" in stoic("tune", *X, "-n", "32", *command).out
+
+
 def test_a_program_whose_values_are_all_impossible_is_stopped(stoic):
     percent = [sys.executable, "-S", "-c", "import sys; print(90 + float(sys.argv[1]))", "{x}"]
     stopped = stoic("tune", *X, "-n", "7", "--possible", "0", "1", "--", *percent)

@@ -102,7 +102,7 @@ def test_failures_in_a_row_at_three_places_are_the_machines_until_it_works_again
     assert one.failures.kinds == ("transient",) * 8 + ("infeasible",)
 
 
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", [0, 4])
 def test_a_search_goes_on_after_an_outage(seed):
     one, tried = Learner(BOX, seed=seed), []
     for t in range(52):

@@ -53,6 +53,8 @@ from stoic.tuning.worker import Worker
 log = logging.getLogger(__name__)
 
 _HOPELESS = 5  # failures from the start of a run: a typo, rather than a hard problem
+# Transient failures in a row, at three settings or more: an outage, which would use up all trials
+_OUTAGE, _SETTINGS = 10, 3
 
 Explain = Callable[[], Explanation | None]  # None before there is a value
 
@@ -145,12 +147,13 @@ def run(
     Raises
     ------
     HopelessError
-        Without ``keep_going``, see :func:`check_start`.
+        Without ``keep_going``, see :func:`check_start` and :func:`check_outage`.
     """
     worker, explainer = Worker.current(), Explainer(study, method.recipe, search.fixed)
     surpassed = surpassed_in(study, method.possible)
     sign = float(signs(study)[0])
     first: list[Result] = []
+    in_a_row: list[tuple[FrozenTrial, Result]] = []  # transient failures
     settling = Settling(search.ending, explainer.half)
     while not stop:
         numbers = patiently(
@@ -178,6 +181,10 @@ def run(
             first.append(result)
             confirming = not search.trials  # stoic confirm asks for 0
             check_start(study, first, method.possible, confirming)
+        lost = result.kind == "transient" and result.value is None
+        in_a_row = [*in_a_row, (stored, result)] if lost else []
+        if not keep_going and not stop:
+            check_outage(in_a_row)
 
 
 def check_start(
@@ -222,6 +229,24 @@ def check_start(
             "Change the program and run the same command again; or the constraint, in a study of "
             "another name; or say --keep-going.",
         )
+
+
+def check_outage(in_a_row: Sequence[tuple[FrozenTrial, Result]]) -> None:
+    """Stop a campaign whose last ten trials failed for a transient reason, whatever the setting.
+
+    Raises
+    ------
+    HopelessError
+        If that is so of three settings or more.
+    """
+    settings = {str(sorted(trial.params.items())) for trial, _ in in_a_row}
+    if len(in_a_row) >= _OUTAGE and len(settings) >= _SETTINGS:
+        last = in_a_row[-1][1]
+        raise HopelessError(
+            f"The last {len(in_a_row)} trials failed, and not because of their parameters, the last "
+            f"one so: {last.reason.rstrip('.')}.",
+            "Run the same command again when that is over, or say --keep-going.",
+        ) from last.error
 
 
 def _useful(result: Result, possible: PossibleValues | None) -> bool:

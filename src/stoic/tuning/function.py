@@ -191,7 +191,8 @@ def tune(
     catch:
         Exceptions of the objective that fail a trial instead of ending the campaign.
     keep_going:
-        Go on, too, if the first five trials of this call all fail and the study has no value.
+        Go on, too, if the first five trials of this call all fail and the study has no value, or
+        ten in a row for a transient reason.
     callback:
         Called with the study and each trial that has ended; ``study.stop()`` in it, or True as its
         answer, ends the campaign.
@@ -221,7 +222,8 @@ def tune(
         If the request makes no sense, or the storage cannot be opened.
     RuntimeError
         If no trial has a usable value; the message has the most frequent reason. Without
-        ``keep_going`` that is raised after five trials, from what the objective raised last.
+        ``keep_going`` that is raised after five trials, from what the objective raised last, and
+        after ten transient failures in a row.
 
     Notes
     -----
