@@ -172,6 +172,24 @@ def test_a_file_that_is_no_storage_is_refused_and_left_alone(tmp_path, content):
     assert notes.read_bytes() == content
 
 
+@pytest.mark.parametrize("torn", [b'{"op', b"x" * 10_000, b"{}"])
+def test_a_torn_entry_at_the_end_of_a_journal_is_removed_before_the_next(tmp_path, torn, caplog):
+    path = tmp_path / "journal.log"
+    storage = open_storage(str(path), create=True, kind="JournalFileBackend")
+    study = optuna.create_study(storage=storage)
+    study.add_trial(optuna.create_trial(value=1.0))
+    whole = path.read_bytes()
+    path.write_bytes(whole + torn)
+    read = open_storage(str(path), create=False)
+    (again,) = optuna.get_all_study_names(read)
+    assert path.read_bytes() == whole + torn  # who reads changes nothing
+    optuna.load_study(study_name=again, storage=read).add_trial(optuna.create_trial(value=2.0))
+    assert f"its {len(torn)} bytes are removed" in caplog.text
+    values = [trial.value for trial in study.trials]
+    assert values == [1.0, 2.0]
+    assert path.read_bytes().startswith(whole)
+
+
 def test_a_journal_is_opened_again(tmp_path):
     journal = str(tmp_path / "journal.log")
     (tmp_path / "journal.log").touch()
@@ -215,7 +233,7 @@ def test_a_journal_in_which_something_else_has_written_is_refused(tmp_path, entr
     optuna.create_study(storage=JournalStorage(JournalFileBackend(str(path))))
     with path.open("a") as file:
         file.write(json.dumps(entry) + "\n")
-    with pytest.raises(RefusalError, match="in which something else has written"):
+    with pytest.raises(RefusalError, match="of which an entry is not one of Optuna's"):
         open_storage(str(path), create=False)
 
 

@@ -115,7 +115,10 @@ OPTIONS: Mapping[str, ParameterInfo] = {
         "for the noise's standard deviation.",
         metavar="AMOUNT",
     ),
-    "keep_going": option("Go on, too, if the first five trials all fail, or ten in a row of a transient cause.", "--keep-going"),
+    "keep_going": option(
+        "Go on, too, if the first five trials all fail, or ten in a row of a transient cause.",
+        "--keep-going",
+    ),
     "workers": option("Processes on this machine that share it.", metavar="N"),
     "patience": option("Seconds to wait for a locked SQLite file."),
     # The program

@@ -243,8 +243,8 @@ def check_outage(in_a_row: Sequence[tuple[FrozenTrial, Result]]) -> None:
     if len(in_a_row) >= _OUTAGE and len(settings) >= _SETTINGS:
         last = in_a_row[-1][1]
         raise HopelessError(
-            f"The last {len(in_a_row)} trials failed, and not because of their parameters, the last "
-            f"one so: {last.reason.rstrip('.')}.",
+            f"The last {len(in_a_row)} trials failed, and not because of their parameters, the "
+            f"last one so: {last.reason.rstrip('.')}.",
             "Run the same command again when that is over, or say --keep-going.",
         ) from last.error
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage, get_storage
-from optuna.storages.journal import JournalFileBackend, JournalRedisBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock, JournalRedisBackend
 from sqlalchemy import URL, Engine, event, make_url
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from stoic.printable import printable
 from stoic.refusal import RefusalError
+
+log = logging.getLogger(__name__)
 
 DEFAULT_URL = "sqlite:///stoic.db"
 TROUBLE = (SQLAlchemyError, StorageInternalError, OSError)  # what a storage may raise
@@ -93,7 +97,7 @@ def open_storage(
                     f"{url} is not a storage: it is a file with something else in it. Give a "
                     f"database URL such as {DEFAULT_URL}, or the path of a journal."
                 )
-            return _open_journal(url, JournalFileBackend)
+            return _open_journal(url, _journal_file)
         return _open_database(url, create, patience, only_read)
     except RefusalError:
         raise
@@ -114,15 +118,59 @@ def open_storage(
 
 
 def _open_journal(
-    url: str, backend: type[JournalFileBackend] | type[JournalRedisBackend]
+    url: str, backend: Callable[[str], JournalFileBackend | JournalRedisBackend]
 ) -> BaseStorage:
     try:
         return JournalStorage(backend(url))
     except _MALFORMED as error:
         raise RefusalError(
-            f"Cannot read the journal {shown(url)!r}, in which something else has written: "
+            f"Cannot read the journal {shown(url)!r}, of which an entry is not one of Optuna's: "
             f"{type(error).__name__}: {cause(error)}."
         ) from error
+
+
+def _journal_file(path: str) -> JournalFileBackend:
+    return JournalFileBackend(path, _WholeEntries(path))
+
+
+class _WholeEntries(JournalFileSymlinkLock):
+    """Lock of a journal file that removes a torn entry at its end before the next is written.
+
+    Who wrote it has died or found the disk full. Optuna would write on in the same line, and could
+    not read the journal from then on.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._path = path
+
+    def acquire(self) -> bool:
+        acquired = super().acquire()
+        try:
+            with open(self._path, "r+b") as file:
+                if torn := _torn(file):
+                    file.truncate(file.seek(-torn, os.SEEK_END))
+                    log.warning(
+                        "The last entry of the journal %s was torn: its %d bytes are removed.",
+                        printable(self._path),
+                        torn,
+                    )
+        except BaseException:
+            self.release()
+            raise
+        return acquired
+
+
+def _torn(file: BinaryIO) -> int:
+    """Count the bytes of a file after its last end of line."""
+    size, block = file.seek(0, os.SEEK_END), 1
+    while True:
+        back = min(block, size)
+        file.seek(-back, os.SEEK_END)
+        end = file.read(back).rfind(b"\n")
+        if end >= 0 or back == size:
+            return back - 1 - end
+        block *= 64
 
 
 class Redis(JournalRedisBackend):
