@@ -134,7 +134,7 @@ def test_a_run_goes_on_with_the_recorded_constraints(stoic):
         "size.mb": "size.mb <= 5",
     }
     (said,) = explain(stored()).unmodelled
-    assert "constraint size.mb count for the objective and not for it: 0, 1, 2, ..." in said
+    assert "constraint size.mb count for the objective and not for it: 0, 1, 2 and 2 more" in said
 
 
 def test_a_name_that_no_output_has_is_said_and_nothing_is_lost(stoic, caplog):

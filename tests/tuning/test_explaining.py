@@ -91,3 +91,15 @@ def test_it_says_how_often_the_recommended_setting_failed():
     assert known.recommended.params == {"x": 0.5}
     assert known.failures == 3
     assert "once: not confirmed, failed 3 times there" in str(known)
+
+
+def test_settings_that_differ_in_their_last_digits_confirm_each_other():
+    for off, said in ((1e-4, True), (1e-10, False)):
+        study = optuna.create_study()
+        for x in (0.1, 0.3, 0.5, 0.5 + off, 0.7, 0.9):
+            study.add_trial(
+                optuna.create_trial(params={"x": x}, distributions=SPACE, value=abs(x - 0.5))
+            )
+        known = explain(study)
+        assert known.recommended.params["x"] == pytest.approx(0.5, abs=2e-4)
+        assert ("once: not confirmed" in str(known)) is said

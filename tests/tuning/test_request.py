@@ -61,6 +61,13 @@ def test_a_file_says_everything(tmp_path):
     assert request.program.failures == {"exit 3": "infeasible", "timeout": "bad"}
 
 
+def test_an_editor_may_have_written_a_mark_at_the_start(tmp_path):
+    path = write(tmp_path, GOOD)
+    expected = from_file(path, Settings())
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert from_file(path, Settings()).space == expected.space
+
+
 def test_the_command_line_goes_before_the_file(tmp_path):
     said = Settings(name="other", trials=9, timeout=5.0, value="last-line", storage="x", seed=0)
     said["failures"] = {"exit 3": "transient", "signal": "bad"}

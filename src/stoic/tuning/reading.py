@@ -16,8 +16,8 @@ from stoic.refusal import RefusalError
 FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line)"
 
 _NUMBER = re.compile(
-    r"[+-]?((\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE | re.ASCII
-)
+    r"[+-]?((\d+(\.\d*)?|\.\d+)([ed][+-]?\d+)?|inf(inity)?|nan)", re.IGNORECASE | re.ASCII
+)  # with D for the exponent, as Fortran writes it
 _WITH_UNIT = re.compile(
     rf"(?=[+-]?\.?\d){_NUMBER.pattern}\s*(?P<unit>%|[^\W\d_]{{1,12}})", re.IGNORECASE
 )
@@ -25,7 +25,8 @@ _WITH_COMMA = re.compile(
     r"[+-]?(\d+,\d+(e[+-]?\d+)?|\d{1,3}(,\d{3})+(\.\d*)?|\d{1,3}(\.\d{3})+,\d*)",
     re.IGNORECASE | re.ASCII,
 )
-_OF_FORTRAN = re.compile(r"[+-]?[\d.]+d[+-]?\d+", re.IGNORECASE | re.ASCII)
+_COMMA = "a number with a comma: the decimal mark is a point"
+_EXPONENT = re.compile(r"[de][+-]?\d+", re.IGNORECASE | re.ASCII)
 _NAMED = re.compile(rf"(\w[\w ]*[:=])\s*{_NUMBER.pattern}", re.IGNORECASE | re.ASCII)
 
 
@@ -166,9 +167,7 @@ def _from_last_line(text: str) -> float:
         what = "a percentage" if unit == "%" else f"a number of {unit}"
         hint = f"{what}, add --value 'regex:(\\S+?)\\s*{unit}'"
     elif _WITH_COMMA.fullmatch(last):
-        hint = "a number with a comma: the decimal mark is a point"
-    elif _OF_FORTRAN.fullmatch(last):
-        hint = "a number with D for the exponent: that is an E"
+        hint = _COMMA
     elif named := _NAMED.fullmatch(last):
         hint = f"no number, add --value 'regex:{named[1]}\\s*(\\S+)'"
     if hint is not None:
@@ -180,7 +179,15 @@ def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
     last = next(reversed(list(pattern.finditer(text))), None)
     if last is None or last[1] is None:
         raise NoValueError(f"no value: nothing matches {pattern.pattern!r}")
-    return _number(last[1].strip(), f"what {pattern.pattern!r} matches")
+    place, found = f"what {pattern.pattern!r} matches", last[1].strip()
+    if _NUMBER.fullmatch(found) and (rest := _EXPONENT.match(text, last.end(1))):
+        raise NoValueError(
+            f"no value: {place} ends before the exponent, let the group be (\\S+)",
+            _brief(found + rest[0]),
+        )
+    if _WITH_COMMA.fullmatch(found):
+        raise NoValueError(f"no value: {place} is {_COMMA}", _brief(found))
+    return _number(found, place)
 
 
 def _last_json(text: str) -> Any:
@@ -222,7 +229,7 @@ def _from_json(keys: list[str], text: str) -> float:
 def _number(text: str, place: str) -> float:
     if not _NUMBER.fullmatch(text):
         raise NoValueError(f"no value: {place} is no number", _brief(text))
-    return _not_nan(float(text))
+    return _not_nan(float(text.lower().replace("d", "e")))
 
 
 def _not_nan(number: float) -> float:

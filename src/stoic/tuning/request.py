@@ -129,7 +129,7 @@ def from_file(path: Path, settings: Settings) -> Request:
     is a file of a relative path is there, too.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise RefusalError(
             f"Cannot read the study file {str(path)!r}: {error.strerror}."

@@ -16,7 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Recommendation
 from stoic.defences.plateau import Plateau
-from stoic.domains import Box
+from stoic.domains import SAME, Box
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
 from stoic.integrations.optuna.confirming import Standing, confirms, reliable
 from stoic.integrations.optuna.diagnostics import PartialRow, Row, judged, run_of, scaled
@@ -43,6 +43,7 @@ from stoic.integrations.optuna.unmodelled import (
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
 from stoic.integrations.tables import hill
+from stoic.policies.base import apart
 from stoic.policies.untried import goes_before, spread_of_results
 from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.fitting import extreme
@@ -454,7 +455,8 @@ def _with_model(compared: _Compared) -> Explanation:
             x = tried[sturdiest(learner, synced.encoding, reading.aim, tried, threshold)]
         x = compared.nearest(x)
         chosen = compared.representative(x)
-        here = (compared.settings == x).all(axis=1)
+        # A search that ends at a setting is off by its last digits
+        here = apart(compared.settings, x, learner.domain.widths) <= SAME
         # What was run differs where the same was asked: another measurement of the same setting
         here |= [trial.params == chosen.params for trial in compared.at]
         repeats = int((here & (compared.trusted >= DISTRUSTED)).sum())

@@ -440,4 +440,5 @@ def _unknown_constraints(complete: Sequence[FrozenTrial], declared: Iterable[str
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers[:_LISTED])) + ", ..." * (len(numbers) > _LISTED)
+    more = len(numbers) - _LISTED
+    return ", ".join(map(str, numbers[:_LISTED])) + f" and {more} more" * (more > 0)
