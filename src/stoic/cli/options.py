@@ -122,7 +122,7 @@ OPTIONS: Mapping[str, ParameterInfo] = {
     "workers": option("Processes on this machine that share it.", metavar="N"),
     "patience": option("Seconds to wait for a locked SQLite file."),
     # The program
-    "timeout": option("Seconds that a run, or each repeat, may take; then it is stopped and failed."),
+    "timeout": option("Seconds that a run, or each repeat, may take; then it is stopped."),
     "value": option(
         "Where the value is in the standard output: last-line (the default), "
         "regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line)."
