@@ -152,8 +152,8 @@ def run(
     worker, explainer = Worker.current(), Explainer(study, method.recipe, search.fixed)
     surpassed = surpassed_in(study, method.possible)
     sign = float(signs(study)[0])
-    first: list[Result] = []
-    in_a_row: list[tuple[FrozenTrial, Result]] = []  # transient failures
+    # stoic confirm asks for 0 trials
+    health = Health(study, method.possible, confirming=not search.trials)
     settling = Settling(search.ending, explainer.half)
     while not stop:
         numbers = patiently(
@@ -177,14 +177,30 @@ def run(
         # Before the model is fitted and anything is printed: from here on a kill loses no result
         stored = finish(study, trial, result)
         observer.ended(stored, result, explainer)
-        if not keep_going and not stop and len(first) < _HOPELESS:
-            first.append(result)
-            confirming = not search.trials  # stoic confirm asks for 0
-            check_start(study, first, method.possible, confirming)
-        lost = result.kind == "transient" and result.value is None
-        in_a_row = [*in_a_row, (stored, result)] if lost else []
         if not keep_going and not stop:
-            check_outage(in_a_row)
+            health.check(stored, result)
+
+
+class Health:
+    """Results of a run by which it is stopped early, see the two checks."""
+
+    def __init__(
+        self, study: optuna.Study, possible: PossibleValues | None, confirming: bool
+    ) -> None:
+        self._study, self._possible, self._confirming = study, possible, confirming
+        self._first: list[Result] = []
+        self._lost: list[tuple[FrozenTrial, Result]] = []  # transient failures in a row
+
+    def check(self, trial: FrozenTrial, result: Result) -> None:
+        """Look at the next result; raises ``HopelessError``."""
+        if len(self._first) < _HOPELESS:
+            self._first.append(result)
+            check_start(self._study, self._first, self._possible, self._confirming)
+        if result.kind != "transient" or result.value is not None:
+            self._lost.clear()
+        else:
+            self._lost.append((trial, result))
+            check_outage(self._lost)
 
 
 def check_start(
