@@ -115,6 +115,30 @@ def test_a_search_goes_on_after_an_outage(seed):
     assert len(set(tried[-12:])) > 6
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_failures_before_anything_worked_may_have_been_an_outage(seed):
+    one, best = Learner(BOX, seed=seed), -np.inf
+    for t in range(35):
+        x = one.ask().x
+        y = np.nan if t < 15 else -float(np.sum((x - [0.3, 0.6]) ** 2))
+        one.tell(x, y)
+        best = max(best, y) if t >= 15 else best
+    assert best > -0.01
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_a_search_goes_on_where_what_counts_as_infeasible_was_not(seed):
+    one, tried = Learner(BOX, seed=seed), []
+    for t in range(64):
+        x = one.ask().x
+        if 14 <= t < 40:
+            one.tell(x, failed="bad")
+        else:
+            tried.append(tuple(x.round(4)))
+            one.tell(x, -float(np.sum((x - [0.3, 0.6]) ** 2)))
+    assert len(set(tried[-24:])) >= 5
+
+
 def played_to_an_edge(rounds, seed, kind):
     """Play a function that gets better towards an edge, beyond which everything fails."""
     one, asked = Learner(Box([0.0, -3.0], [1.0, 3.0]), seed=seed), []

@@ -1,5 +1,6 @@
 """What a trial may give where trials fail: gradients, and regions told from failure at random."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,7 +11,7 @@ from stoic.kernels import RBF
 from stoic.learner import Learner
 from stoic.models.feasibility import Feasibility
 from stoic.policies.base import View
-from stoic.policies.risk import Chance, Risky, at_risk
+from stoic.policies.risk import Chance, Outages, Risky, at_risk
 
 BOX = Box([0.0, 0.0], [1.0, 1.0])
 RNG = np.random.default_rng(0)
@@ -110,3 +111,35 @@ def test_what_is_known_to_be_infeasible_needs_no_evidence():
     chance = chance_of(lambda x, rng: False, 0, known=[[0.9, 0.9], [0.95, 0.9]])
     assert chance.weight == 1.0
     assert chance(np.array([[0.92, 0.9]]))[0] < 0.6
+
+
+def outages(text, rate=None):
+    worked = np.array([letter == "+" for letter in text])
+    return Outages.of(worked, (worked.sum() + 1.0) / (len(worked) + 2.0) if rate is None else rate)
+
+
+def test_the_order_of_results_and_failures_is_that_of_a_chain():
+    """A literal version, trial by trial: a state is left with a probability of its own."""
+    text = "++-+" + 12 * "-" + "+++++"
+    counts, log = {"+": [1.0, 9.0], "-": [1.0, 9.0]}, 0.0
+    for before, after in itertools.pairwise(text):
+        left, stayed = counts[before]
+        log += math.log((left if after != before else stayed) / (left + stayed))
+        counts[before][after == before] += 1.0
+    share = (text.count("+") + 1.0) / (len(text) + 2.0)
+    flat = sum(math.log(share if letter == "+" else 1.0 - share) for letter in text)
+    found = outages(text)
+    assert found.evidence == pytest.approx(log - flat)
+    left, stayed = counts["+"]
+    assert found.now == pytest.approx(stayed / (left + stayed))
+
+
+def test_outages_are_long_and_their_failures_in_a_row():
+    assert outages("-" * 9 + "+" * 9) is None
+    assert outages("+-" * 30) is None
+    assert outages("-" * 10 + "+" * 10).evidence > 5.0
+    rng = np.random.default_rng(0)
+    by_chance = "".join(rng.choice(["+", "-"], 100, p=[0.1, 0.9]))
+    assert outages(by_chance).evidence < -1.0
+    assert outages("+" + "-" * 10).now < 0.2
+    assert outages("-" * 10 + "+").now > 0.8

@@ -7,9 +7,9 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import expit
+from scipy.special import betaln, expit
 
-from stoic.data import Array
+from stoic.data import Array, Booleans
 from stoic.domains import Acquisition, Peak
 from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
@@ -24,8 +24,51 @@ _PRIOR = -math.log(3.0)
 # then approached in ever smaller steps: in one study of ten it is .0006 away with 0.1, .008 with
 # 0.2, and on the border itself 1e-3 with 3 and 3e-3 with 20.
 _COST = 0.1
+# Failures in a row that may be an outage, its prior log odds, and how often a state stays by its
+# prior, Beta(1, 9). Of six searches whose first 15 trials fail, 20 more trials come to .12 to .0001
+# of a quadratic without outages and to 1.4e-4 or better with them. Where a tenth of two to six
+# dimensions works it makes no difference.
+_OUTAGE, _OUTAGES, _STAYS = 10, -3.0, 9.0
 _LEAST = 1e-6  # probability of a result
 NOTHING = 1e-100  # utility, in prior standard deviations
+
+
+class Outages(NamedTuple):
+    """Failures in time: what worked goes on to work, and what failed to fail, until it changes.
+
+    Attributes
+    ----------
+    evidence:
+        Log probability of the order of results and failures, less that under one rate.
+    now:
+        P(result) of the next trial.
+    """
+
+    evidence: float
+    now: float
+
+    @staticmethod
+    def of(worked: Booleans, rate: float) -> Outages | None:
+        """Look at trials in their order (n,), of which a share ``rate`` worked.
+
+        None unless ten in a row failed: shorter outages do not spoil a search.
+        """
+        changes = np.flatnonzero(worked[1:] != worked[:-1]) + 1
+        runs = np.diff([0, *changes, len(worked)])
+        if not (runs[int(worked[0]) :: 2] >= _OUTAGE).any():
+            return None
+        after = worked[:-1]
+        left = worked[1:] != after
+        log, leave = 0.0, 0.0
+        for state in (True, False):
+            leaves, stays = np.count_nonzero(left[after == state]), np.count_nonzero(after == state)
+            stays -= leaves
+            log += float(betaln(1.0 + leaves, _STAYS + stays) - betaln(1.0, _STAYS))
+            if state == worked[-1]:
+                leave = (1.0 + leaves) / (1.0 + _STAYS + leaves + stays)
+        flat = np.count_nonzero(worked) * math.log(rate)
+        flat += np.count_nonzero(~worked) * math.log1p(-rate)
+        return Outages(log - flat, 1.0 - leave if worked[-1] else leave)
 
 
 class Chance(NamedTuple):
@@ -33,7 +76,8 @@ class Chance(NamedTuple):
 
     Failures without a kind are confined to a region, which a classifier learns, or they happen
     everywhere at one rate: P is w P(result | region) + (1 - w) P(result | rate), where w is the
-    posterior probability of the region. If the rate is the same everywhere, P is 1.
+    posterior probability of the region. If the rate is the same everywhere, P is 1. Where many
+    have failed in a row, they may also have been an outage, which has its own rate now.
 
     Attributes
     ----------
@@ -68,8 +112,14 @@ class Chance(NamedTuple):
         if len(unexplained) and finite.any():
             failed = np.concatenate([known, unexplained])
             region = Feasibility.learned(view.domain, observations.x[finite], failed)
-            weight = float(expit(region.evidence + _PRIOR))
-            chance = cls(region, reported or region.share, weight, 1.0, count)
+            log_odds, rate = region.evidence + _PRIOR, region.share
+            if reported is None and (outages := Outages.of(finite, rate)) is not None:
+                # Against the one rate or the outages, whose odds to each other are these
+                odds = outages.evidence + _OUTAGES
+                log_odds -= float(np.logaddexp(0.0, odds))
+                rate += float(expit(odds)) * (outages.now - rate)
+            weight = float(expit(log_odds))
+            chance = cls(region, reported or rate, weight, 1.0, count)
         elif reported is not None:
             chance = cls(reported, 1.0, 1.0, 1.0, count)
         else:

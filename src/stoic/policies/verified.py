@@ -350,10 +350,19 @@ def _or_farthest(
             return promising
     if (explored := farthest(view, queried, risk)) is not None:
         return explored
-    if risk.chance is None or not len(known) or peak.height >= math.log(NOTHING * unit):
+    if risk.chance is None or not len(known):
         return peak
-    best = choices_at(view.domain, known[[np.argmax(posterior.predict(known)[0])]])[0]
-    return Peak(best.x, best.arm, peak.height)
+    if peak.height < math.log(NOTHING * unit):
+        best = choices_at(view.domain, known[[np.argmax(posterior.predict(known)[0])]])[0]
+        peak = Peak(best.x, best.arm, peak.height)
+    if (apart(queried[-2:], peak.x, widths) > SAME).any():
+        return peak
+    # Failures may not be the settings' fault, whatever their kind: of three queries one has no
+    # regard to what a failure costs
+    free = risk._replace(chance=risk.chance._replace(failures=0))
+    tried = peak_at(view, over_the_best(posterior, known), free, unit)
+    new = (apart(queried, tried.x, widths) > SAME).all()
+    return tried if new else _anywhere(view, queried, risk) or peak
 
 
 def _likely(chance: Chance | None, x: Array) -> Booleans:
