@@ -333,6 +333,23 @@ def test_words_that_make_no_sense_are_refused(stoic, words, reason):
     assert reason in refused.err
 
 
+def test_a_table_is_added_as_a_whole_or_not_at_all(stoic, monkeypatch):
+    Path("old.csv").write_text("x,value\n0.1,3\n0.9,4\n")
+    with monkeypatch.context() as patch:
+        one = optuna.Study.add_trial
+
+        def interrupted(study, trials):
+            one(study, trials[0])
+            raise KeyboardInterrupt
+
+        patch.setattr(optuna.Study, "add_trials", interrupted)
+        stopped = stoic("create-study", "s", "--from-csv", "old.csv", *X)
+    assert stopped.code != 0
+    assert "there is no such study" in stopped.err
+    assert stoic("studies", "-f", "json").out.strip() == "[]"
+    assert "added 2 trials" in stoic("create-study", "s", "--from-csv", "old.csv", *X).err
+
+
 def test_a_table_becomes_a_study_and_is_told(stoic):
     Path("old.csv").write_text("x,value,who\n0.1,3,me\n0.9,,me\n")
     suggested = stoic("create-study", "s", "--from-csv", "old.csv")

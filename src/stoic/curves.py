@@ -65,7 +65,8 @@ class Curve:
     def smoothed(self, step: float) -> float:
         """Median of the last three values up to a step, or of as many as there are."""
         k = self.count(step)
-        return float(np.median(self.values[max(k - _WINDOW, 0) : k]))
+        with np.errstate(invalid="ignore"):  # of both infinities there is none
+            return float(np.median(self.values[max(k - _WINDOW, 0) : k]))
 
 
 class Predicted(NamedTuple):

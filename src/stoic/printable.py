@@ -35,6 +35,15 @@ def printable(text: object) -> str:
     )
 
 
+def written(value: float | None, sd: float) -> str:
+    """Format a value to six digits, or to as many more as its standard deviation tells apart."""
+    if value is None:
+        return "unknown"
+    texts = [f"{value:.{digits}g}" for digits in range(6, 16)]
+    enough = (t for t in texts if not 0.0 < sd < math.inf or abs(float(t) - value) <= 0.1 * sd)
+    return next(enough, texts[0])
+
+
 def to_json(value: Any, indent: int | None = None) -> str:
     """Format as strict JSON: nan and infinities, which it does not have, are text for float()."""
     return json.dumps(_sayable(value), indent=indent, default=str, allow_nan=False)

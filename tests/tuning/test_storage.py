@@ -172,7 +172,7 @@ def test_a_file_that_is_no_storage_is_refused_and_left_alone(tmp_path, content):
     assert notes.read_bytes() == content
 
 
-@pytest.mark.parametrize("torn", [b'{"op', b"x" * 10_000, b"{}"])
+@pytest.mark.parametrize("torn", [b'{"op', b"x" * 10_000, b"{}", b'{"op\n', b"x" * 9_000 + b"\n"])
 def test_a_torn_entry_at_the_end_of_a_journal_is_removed_before_the_next(tmp_path, torn, caplog):
     path = tmp_path / "journal.log"
     storage = open_storage(str(path), create=True, kind="JournalFileBackend")

@@ -12,7 +12,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
 
 from stoic.integrations.optuna import Explanation, Row
-from stoic.integrations.optuna.explanation import written
+from stoic.printable import written
 from stoic.refusal import RefusalError
 from stoic.tuning.views import pictures, timeline
 from stoic.tuning.views.timeline import draw, limits

@@ -95,7 +95,13 @@ def create_study(
             if limits:
                 declare_constraints(study, merge_constraints(study, limits))
             if rows is not None:
-                again = rows.add_to(study)
+                try:
+                    again = rows.add_to(study)
+                except BaseException:
+                    if not skip_if_exists:  # then this has created it
+                        optuna.delete_study(study_name=study.study_name, storage=opened)
+                        note("Not all rows could be added, so there is no such study.")
+                    raise
                 note(rows.summary())
                 if again:
                     note(f"note: {again}.")

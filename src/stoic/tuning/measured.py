@@ -119,7 +119,7 @@ def measured(
         error: Any = found.standard_error
         noise = noise_of(None if error is None else float(error))
         if error is not None and math.isinf(float(error)):
-            value = math.nan
+            return Result(failure="its standard error is infinite", executed=run_as)
     except Failed as failed:
         reason = failed.message[:200] or "said that it failed"
         return Result(failure=reason, kind=failed.kind)

@@ -162,15 +162,22 @@ class _WholeEntries(JournalFileSymlinkLock):
 
 
 def _torn(file: BinaryIO) -> int:
-    """Count the bytes of a file after its last end of line."""
-    size, block = file.seek(0, os.SEEK_END), 1
+    """Count the bytes of a file behind its last whole entry."""
+    size, block = file.seek(0, os.SEEK_END), 1 << 12
     while True:
         back = min(block, size)
         file.seek(-back, os.SEEK_END)
-        end = file.read(back).rfind(b"\n")
-        if end >= 0 or back == size:
-            return back - 1 - end
-        block *= 64
+        *lines, rest = file.read(back).split(b"\n")
+        if len(lines) > 1 or back == size:
+            return len(rest) + (len(lines[-1]) + 1 if lines and not _is_entry(lines[-1]) else 0)
+        block *= 16
+
+
+def _is_entry(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 class Redis(JournalRedisBackend):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stoic.printable import ShownAsText
+from stoic.printable import ShownAsText, written
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,11 @@ class Confirmation(ShownAsText):
             failed += f", left out: trial{'s' * (len(self.left_out) > 1)} {numbers}"
         # A mean may be above the quantile, where a large loss is unlikely
         loss = f"expected loss {self.expected_loss:.3g}, with 95 % below {self.largest_loss:.3g}"
+        lower, upper = (written(end, self.recommended.std) for end in (self.lower, self.upper))
         return (
             f"{count} measurement{'s' * (count != 1)}{failed}: the best of those tried with "
-            f"probability {self.probability:.2f}, 95 % interval {self.lower:.6g} to "
-            f"{self.upper:.6g}, {loss}, {'settled' if self.settled else 'not settled yet'}"
+            f"probability {self.probability:.2f}, 95 % interval {lower} to "
+            f"{upper}, {loss}, {'settled' if self.settled else 'not settled yet'}"
         )
 
     def record(self) -> dict[str, Any]:

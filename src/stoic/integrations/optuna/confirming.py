@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +41,7 @@ from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.unmodelled import CONFIRM, modelled_space, violates
 from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
+from stoic.integrations.reported import as_number
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
@@ -218,9 +220,10 @@ class Standing:
 
 
 def _measured(synced: SyncedLearner, trial: FrozenTrial) -> bool:
-    """Return True if a trial has a value that counts: feasible, and no penalty."""
-    penalised = trial.value in synced.penalties.values
-    return has_value(trial) and not violates(trial) and not penalised
+    """Return True if a trial has a value that counts: finite, feasible, and no penalty."""
+    if not has_value(trial) or violates(trial) or trial.value in synced.penalties.values:
+        return False
+    return math.isfinite(as_number(trial.value))
 
 
 def _failed(synced: SyncedLearner, trial: FrozenTrial) -> bool:

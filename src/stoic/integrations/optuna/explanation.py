@@ -17,7 +17,7 @@ from stoic.integrations.optuna.confirmed import Confirmation
 from stoic.integrations.optuna.diagnostics import PartialRow, Row
 from stoic.integrations.optuna.earlier import SourceTrust
 from stoic.integrations.optuna.possible import PossibleValues
-from stoic.printable import ShownAsText, printable
+from stoic.printable import ShownAsText, printable, written
 
 if TYPE_CHECKING:
     import pandas
@@ -313,15 +313,6 @@ def why(row: Row) -> str:
 def deviation(sd: float, digits: int = 2) -> str:
     """Format a standard deviation for people, to so many digits."""
     return f"{sd:.{digits}g}" if math.isfinite(sd) else "unknown"
-
-
-def written(value: float | None, sd: float) -> str:
-    """Format a value to six digits, or to as many more as its standard deviation tells apart."""
-    if value is None:
-        return "unknown"
-    texts = [f"{value:.{digits}g}" for digits in range(6, 16)]
-    enough = (t for t in texts if not 0.0 < sd < math.inf or abs(float(t) - value) <= 0.1 * sd)
-    return next(enough, texts[0])
 
 
 def estimated(mean: float, sd: float, sign: str = "+-") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -388,7 +389,7 @@ class StoicSampler(BaseSampler):
                 (logging.INFO, f"Modelled where a trial has them: {', '.join(names)}.")
             )
         for level, sentence in sentences:
-            said = sentence.rstrip("0123456789,. ")
+            said = re.sub(r"[\d,. ]+(and \d+ more\.)?$", "", sentence)
             if (key := (identity(study, trials), said)) not in self._said:
                 self._said.add(key)
                 log.log(level, "%s", sentence)

@@ -25,12 +25,11 @@ from stoic.integrations.optuna.explanation import (
     residual,
     setting,
     unfinished_lines,
-    written,
 )
 from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.integrations.recipe import Recipe
-from stoic.printable import printable
+from stoic.printable import printable, written
 from stoic.refusal import RefusalError
 from stoic.tuning.trials import last_error
 from stoic.tuning.views.durations import duration, median_duration

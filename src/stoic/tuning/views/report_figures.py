@@ -13,10 +13,10 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.optuna.coordinates import Branches
-from stoic.integrations.optuna.explanation import expected, setting, written
+from stoic.integrations.optuna.explanation import expected, setting
 from stoic.integrations.optuna.internals import possible
 from stoic.integrations.optuna.unmodelled import branches_of
-from stoic.printable import printable
+from stoic.printable import printable, written
 from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
 from stoic.tuning.views.timeline import LARGEST, limits, shown_trust
 

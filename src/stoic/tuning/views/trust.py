@@ -12,8 +12,9 @@ from optuna.trial import TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Explanation, Row, failure_kind
-from stoic.integrations.optuna.explanation import deviation, residual, written
+from stoic.integrations.optuna.explanation import deviation, residual
 from stoic.integrations.recipe import Recipe
+from stoic.printable import written
 from stoic.refusal import RefusalError
 from stoic.tuning.explaining import explanation
 from stoic.tuning.objectives import goal_of
