@@ -361,7 +361,8 @@ def _or_farthest(
     # regard to what a failure costs
     free = risk._replace(chance=risk.chance._replace(failures=0))
     tried = peak_at(view, over_the_best(posterior, known), free, unit)
-    new = (apart(queried, tried.x, widths) > SAME).all()
+    seen = np.concatenate([queried, view.observations.x, view.failures.x])
+    new = (apart(seen, tried.x, widths) > SAME).all()
     return tried if new else _anywhere(view, queried, risk) or peak
 
 
