@@ -347,6 +347,12 @@ def test_a_table_is_added_as_a_whole_or_not_at_all(stoic, monkeypatch):
     assert stopped.code != 0
     assert "there is no such study" in stopped.err
     assert stoic("studies", "-f", "json").out.strip() == "[]"
+    with monkeypatch.context() as patch:  # somebody else has begun a trial in it
+        patch.setattr(optuna.Study, "add_trials", lambda study, _: (study.ask(), 1 / 0))
+        with pytest.raises(ZeroDivisionError):
+            stoic("create-study", "s", "--from-csv", "old.csv", *X)
+    assert '"s"' in stoic("studies", "-f", "json").out
+    stoic("delete-study", "s", "-y")
     assert "added 2 trials" in stoic("create-study", "s", "--from-csv", "old.csv", *X).err
 
 

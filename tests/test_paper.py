@@ -25,7 +25,10 @@ def test_it_has_the_sections_of_the_journal():
     assert headings[-1] == "References"
     for field in ("title", "tags", "authors", "affiliations", "date", "bibliography"):
         assert re.search(rf"^{field}:", FRONT, re.MULTILINE)
-    assert len(BODY.split()) < 1750  # the journal's limit, without its tables' worth of words
+    prose = BODY
+    for table in TABLES.TABLES.values():
+        prose = prose.replace(table(), "")
+    assert len(prose.split()) < 1750  # the journal's limit
 
 
 def test_its_tables_are_those_of_the_figures():

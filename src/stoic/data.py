@@ -145,8 +145,9 @@ class Failures:
     kinds:
         Reason of each. ``"transient"``: independent of the input (a machine went down), so the
         input may be queried again; the third one in a row at one place, without a result since, is
-        infeasible. ``"infeasible"``: there is no result at such inputs (parts collide, memory runs
-        out), so a classifier of where this happens keeps away from there.
+        infeasible, unless three places or more failed in a row and something answered after that:
+        that was the machine, for once. ``"infeasible"``: there is no result at such inputs (parts
+        collide, memory runs out), so a classifier of where this happens keeps away from there.
         ``"bad"``: the setting failed because it is bad (a run diverged). It is kept away from in
         the same way: a low value in its place would pull f down where the best often is, beside.
     """

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,8 @@ _ROOM = 64  # rows of memory at the start; doubled when it is full
 # transient each time, and would be queried for ever.
 _TRANSIENT = 2
 # Places that fail in a row, from which on it is the machine: as with confirming measurements. Until
-# there is a result again a place counts all the same, or nothing else would be tried.
+# something answers again a place counts all the same, or nothing else would be tried, and from the
+# second such row on as well: settings that take down their machine look like that, too.
 _MACHINE = 3
 
 
@@ -72,10 +72,11 @@ class _Failure(NamedTuple):
     x, kind:
         Its input (d,), and its kind as it was told.
     before:
-        Number of results before it: those with the same one are in a row.
+        Number of answers before it, finite results and failures that settings caused: those with
+        the same one are in a row.
     place, since:
-        For a transient one the index of the first that failed at its place, and how many results
-        there had been at the last one at its place.
+        For a transient one the index of the first that failed at its place, and how many answers
+        there had been with the last result at its place.
     """
 
     x: Array
@@ -83,6 +84,29 @@ class _Failure(NamedTuple):
     before: int
     place: int = -1
     since: int = 0
+
+
+class _Place:
+    """Transient failures at a place since the last result there, of which a row is the latest."""
+
+    def __init__(self, row: int, since: int) -> None:
+        self._row, self._since = row, since
+        self._here = self._earlier = 0  # in the row, and as much as the earlier ones count
+        self._forgiven = False
+
+    def count(self, row: int, since: int, ended: Container[int]) -> int:
+        """Count the next one; a first row that has ``ended`` with the machine's counts once."""
+        if row != self._row:
+            self._earlier += self._counted(ended)
+            self._forgiven |= self._row in ended
+            self._row, self._here = row, 0
+        if since > self._since:
+            self._since, self._earlier = since, 0
+        self._here += 1
+        return self._earlier + self._counted(ended)
+
+    def _counted(self, ended: Container[int]) -> int:
+        return 1 if self._row in ended and not self._forgiven else self._here
 
 
 class History:
@@ -115,6 +139,9 @@ class History:
         self._censored = np.zeros(_ROOM, dtype=bool)
         self._any_censored = False
         self._failed: list[_Failure] = []
+        self._answers = 0
+        self._answers_with: list[int] = []  # each result, itself among them
+        self._in_a_row: set[int] = set()  # places of the transient failures since the last answer
         self._observations: Observations | None = None  # caches, valid until the next ``add``
         self._failures: Failures | None = None
         self._moved: list[Array] = []
@@ -229,8 +256,10 @@ class History:
             self._arms[first:last] = arms
         self._n = last
         self._observations = None
-        if self._failed and self._failed[-1].before == first:
-            self._failures = None  # this has ended failures in a row
+        for finite in np.isfinite(observed).tolist():
+            if finite:
+                self._answer()
+            self._answers_with.append(self._answers)
 
     def revise(self, row: int, result: Evaluations) -> None:
         """Replace a result by a checked one."""
@@ -268,35 +297,41 @@ class History:
         steps = np.abs(evaluations.x[row] - choice.x)
         return bool((steps > SAME * self.domain.widths).any())
 
+    def _answer(self) -> None:
+        """Count an answer, which ends failures in a row."""
+        self._answers += 1
+        if len(self._in_a_row) >= _MACHINE:
+            self._failures = None
+        self._in_a_row.clear()
+
     def _failure(self, point: Array, kind: FailureKind) -> _Failure:
         if kind != "transient":
-            return _Failure(point, kind, self._n)
+            self._answer()
+            return _Failure(point, kind, self._answers)
         reach = 0.0 if self.domain.finite else PLACE * self.domain.widths
 
         def near(x: Array) -> Booleans:
             return np.asarray((np.abs(x - point) <= reach).all(axis=-1))
 
-        since = int(np.flatnonzero(near(self._x[: self._n])).max(initial=-1)) + 1
+        latest = int(np.flatnonzero(near(self._x[: self._n])).max(initial=-1))
+        since = self._answers_with[latest] if latest >= 0 else 0
         there = (f.place for f in self._failed if f.kind == "transient" and near(f.x))
-        return _Failure(point, kind, self._n, next(there, len(self._failed)), since)
+        place = next(there, len(self._failed))
+        self._in_a_row.add(place)
+        return _Failure(point, kind, self._answers, place, since)
 
     def _kinds(self) -> Iterator[FailureKind]:
         """Iterate over the kinds of the failures, in order."""
-        places: dict[int, set[int]] = {}  # by the number of results before
+        places: dict[int, set[int]] = {}  # of the transient ones in a row
         for failed in self._failed:
             if failed.kind == "transient":
                 places.setdefault(failed.before, set()).add(failed.place)
-        counts: dict[int, Counter[int]] = {}  # of failures in a row, by place
+        ended = {row for row, at in places.items() if len(at) >= _MACHINE and row < self._answers}
+        known: dict[int, _Place] = {}
         for _, kind, before, place, since in self._failed:
             if kind == "transient":
-                here = counts.setdefault(place, Counter())
-                here[before] += 1
-                again = sum(
-                    1 if row < self._n and len(places[row]) >= _MACHINE else count
-                    for row, count in here.items()
-                    if row >= since
-                )
-                yield "infeasible" if again > _TRANSIENT else kind
+                here = known.setdefault(place, _Place(before, since))
+                yield "infeasible" if here.count(before, since, ended) > _TRANSIENT else kind
             else:
                 yield kind
 

@@ -54,6 +54,7 @@ LARGE = [
         "constraints",
         "objectives",
         "pruning",
+        "penalties",
         "warm-start",
         "tables",
         "long",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import optuna
@@ -193,6 +194,16 @@ def test_a_confirming_measurement_that_is_penalised_failed():
         params = {name: trial.suggest_float(name, 0.0, 1.0) for name in SPACE}
         return 1e6 if params == leader else penalised(params)
 
+    copy = optuna.create_study()
+    copy.add_trials(study.trials)
     done = confirm(study, again, 4)
     assert (done.failed, done.uncounted) == (1, 0)
     assert study.trials[done.left_out[0]].params == leader != explain(study).recommended.params
+
+    def broken(trial):
+        [trial.suggest_float(name, 0.0, 1.0) for name in SPACE]
+        return next(values)
+
+    values = iter([1e6, math.inf])  # two settings before it has worked: the program
+    done = confirm(copy, broken, 2)
+    assert (done.failed, done.uncounted, done.left_out) == (2, 2, ())

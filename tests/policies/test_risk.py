@@ -113,20 +113,19 @@ def test_what_is_known_to_be_infeasible_needs_no_evidence():
     assert chance(np.array([[0.92, 0.9]]))[0] < 0.6
 
 
-def outages(text, rate=None):
-    worked = np.array([letter == "+" for letter in text])
-    return Outages.of(worked, (worked.sum() + 1.0) / (len(worked) + 2.0) if rate is None else rate)
+def outages(text):
+    return Outages.of(np.array([letter == "+" for letter in text]))
 
 
 def test_the_order_of_results_and_failures_is_that_of_a_chain():
     """A literal version, trial by trial: a state is left with a probability of its own."""
     text = "++-+" + 12 * "-" + "+++++"
-    counts, log = {"+": [1.0, 9.0], "-": [1.0, 9.0]}, 0.0
+    share = (text.count("+") + 1.0) / (len(text) + 2.0)
+    counts, log = {"+": [1.0, 9.0], "-": [1.0, 9.0]}, math.log(share)
     for before, after in itertools.pairwise(text):
         left, stayed = counts[before]
         log += math.log((left if after != before else stayed) / (left + stayed))
         counts[before][after == before] += 1.0
-    share = (text.count("+") + 1.0) / (len(text) + 2.0)
     flat = sum(math.log(share if letter == "+" else 1.0 - share) for letter in text)
     found = outages(text)
     assert found.evidence == pytest.approx(log - flat)
@@ -142,4 +141,7 @@ def test_outages_are_long_and_their_failures_in_a_row():
     by_chance = "".join(rng.choice(["+", "-"], 100, p=[0.1, 0.9]))
     assert outages(by_chance).evidence < -1.0
     assert outages("+" + "-" * 10).now < 0.2
+    assert outages("+" + "-" * 100).evidence < 0.0
+    long = "".join(rng.choice(["+", "-"], 3000, p=[0.3, 0.7]))
+    assert outages(long).evidence < -5.0
     assert outages("-" * 10 + "+").now > 0.8

@@ -98,7 +98,8 @@ def create_study(
                 try:
                     again = rows.add_to(study)
                 except BaseException:
-                    if not skip_if_exists:  # then this has created it
+                    # Only what this has created, and nobody else has added to
+                    if not skip_if_exists and rows.is_cut_off(study):
                         optuna.delete_study(study_name=study.study_name, storage=opened)
                         note("Not all rows could be added, so there is no such study.")
                     raise

@@ -48,8 +48,8 @@ class Outages(NamedTuple):
     now: float
 
     @staticmethod
-    def of(worked: Booleans, rate: float) -> Outages | None:
-        """Look at trials in their order (n,), of which a share ``rate`` worked.
+    def of(worked: Booleans) -> Outages | None:
+        """Look at trials in their order (n,).
 
         None unless ten in a row failed: shorter outages do not spoil a search.
         """
@@ -59,15 +59,16 @@ class Outages(NamedTuple):
             return None
         after = worked[:-1]
         left = worked[1:] != after
-        log, leave = 0.0, 0.0
+        good, n = np.count_nonzero(worked), len(worked)
+        rates = {True: (good + 1.0) / (n + 2.0), False: (n - good + 1.0) / (n + 2.0)}
+        log, leave = math.log(rates[bool(worked[0])]), 0.0
         for state in (True, False):
             leaves, stays = np.count_nonzero(left[after == state]), np.count_nonzero(after == state)
             stays -= leaves
             log += float(betaln(1.0 + leaves, _STAYS + stays) - betaln(1.0, _STAYS))
             if state == worked[-1]:
                 leave = (1.0 + leaves) / (1.0 + _STAYS + leaves + stays)
-        flat = np.count_nonzero(worked) * math.log(rate)
-        flat += np.count_nonzero(~worked) * math.log1p(-rate)
+        flat = good * math.log(rates[True]) + (n - good) * math.log(rates[False])
         return Outages(log - flat, 1.0 - leave if worked[-1] else leave)
 
 
@@ -113,7 +114,9 @@ class Chance(NamedTuple):
             failed = np.concatenate([known, unexplained])
             region = Feasibility.learned(view.domain, observations.x[finite], failed)
             log_odds, rate = region.evidence + _PRIOR, region.share
-            if reported is None and (outages := Outages.of(finite, rate)) is not None:
+            if reported is None and (outages := Outages.of(finite)) is not None:
+                # Of many labels the classifier has seen a part
+                log_odds += (len(finite) / len(region.x) - 1.0) * region.evidence
                 # Against the one rate or the outages, whose odds to each other are these
                 odds = outages.evidence + _OUTAGES
                 log_odds -= float(np.logaddexp(0.0, odds))

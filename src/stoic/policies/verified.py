@@ -355,10 +355,11 @@ def _or_farthest(
     if peak.height < math.log(NOTHING * unit):
         best = choices_at(view.domain, known[[np.argmax(posterior.predict(known)[0])]])[0]
         peak = Peak(best.x, best.arm, peak.height)
-    if (apart(queried[-2:], peak.x, widths) > SAME).any():
+    stands = (apart(queried[-4:], peak.x, widths) <= SAME).all()
+    if not (stands and len(view.failures.of_settings)):
         return peak
-    # Failures may not be the settings' fault, whatever their kind: of three queries one has no
-    # regard to what a failure costs
+    # What is told to be the settings' fault may be none: of five queries one has no regard to the
+    # cost. Failures without a kind have other explanations, see ``Chance``
     free = risk._replace(chance=risk.chance._replace(failures=0))
     tried = peak_at(view, over_the_best(posterior, known), free, unit)
     seen = np.concatenate([queried, view.observations.x, view.failures.x])

@@ -68,12 +68,15 @@ class HopelessError(RuntimeError):
         What was found, in one sentence.
     remedy:
         What to do about a program, in another.
+    outage:
+        True if it is not the program's fault.
     """
 
-    def __init__(self, finding: str, remedy: str) -> None:
-        super().__init__(finding, remedy)
+    def __init__(self, finding: str, remedy: str, outage: bool = False) -> None:
+        super().__init__(finding, remedy, outage)
         self.finding = finding
         self.remedy = remedy
+        self.outage = outage
 
     def __str__(self) -> str:
         return f"{self.finding} {self.remedy}"
@@ -200,7 +203,7 @@ class Health:
             self._lost.clear()
         else:
             self._lost.append((trial, result))
-            check_outage(self._lost)
+            check_outage(self._lost, self._confirming)
 
 
 def check_start(
@@ -247,7 +250,7 @@ def check_start(
         )
 
 
-def check_outage(in_a_row: Sequence[tuple[FrozenTrial, Result]]) -> None:
+def check_outage(in_a_row: Sequence[tuple[FrozenTrial, Result]], confirming: bool) -> None:
     """Stop a campaign whose last ten trials failed for a transient reason, whatever the setting.
 
     Raises
@@ -261,7 +264,9 @@ def check_outage(in_a_row: Sequence[tuple[FrozenTrial, Result]]) -> None:
         raise HopelessError(
             f"The last {len(in_a_row)} trials failed, and not because of their parameters, the "
             f"last one so: {last.reason.rstrip('.')}.",
-            "Run the same command again when that is over, or say --keep-going.",
+            "Run the same command again when that is over"
+            + ("." if confirming else ", or say --keep-going."),
+            outage=True,
         ) from last.error
 
 

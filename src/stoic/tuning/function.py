@@ -360,9 +360,10 @@ def searched(
     except Stopped:
         pass
     except HopelessError as hopeless:
-        error = RuntimeError(
-            f"{hopeless.finding} Mend the function and call it again, or say keep_going=True."
-        )
+        again = "Call it again when that is over"
+        if not hopeless.outage:
+            again = "Mend the function and call it again"
+        error = RuntimeError(f"{hopeless.finding} {again}, or say keep_going=True.")
         raise _with_study(error, study) from hopeless.__cause__
     except BaseException as interruption:
         _with_study(interruption, study)

@@ -26,7 +26,7 @@ _WITH_COMMA = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _COMMA = "a number with a comma: the decimal mark is a point"
-_EXPONENT = re.compile(r"[de][+-]?\d+", re.IGNORECASE | re.ASCII)
+_EXPONENT = re.compile(r"[de][+-]?\d+(?![\w.])", re.IGNORECASE | re.ASCII)
 _NAMED = re.compile(rf"(\w[\w ]*[:=])\s*{_NUMBER.pattern}", re.IGNORECASE | re.ASCII)
 
 
@@ -180,7 +180,9 @@ def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
     if last is None or last[1] is None:
         raise NoValueError(f"no value: nothing matches {pattern.pattern!r}")
     place, found = f"what {pattern.pattern!r} matches", last[1].strip()
-    if _NUMBER.fullmatch(found) and (rest := _EXPONENT.match(text, last.end(1))):
+    # A pattern that says what follows the number means it
+    open_ended = last.end() == last.end(1) and not re.search("[a-z]", found, re.IGNORECASE)
+    if open_ended and _NUMBER.fullmatch(found) and (rest := _EXPONENT.match(text, last.end(1))):
         raise NoValueError(
             f"no value: {place} ends before the exponent, let the group be (\\S+)",
             _brief(found + rest[0]),

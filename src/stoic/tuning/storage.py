@@ -147,14 +147,15 @@ class _WholeEntries(JournalFileSymlinkLock):
     def acquire(self) -> bool:
         acquired = super().acquire()
         try:
-            with open(self._path, "r+b") as file:
-                if torn := _torn(file):
-                    file.truncate(file.seek(-torn, os.SEEK_END))
-                    log.warning(
-                        "The last entry of the journal %s was torn: its %d bytes are removed.",
-                        printable(self._path),
-                        torn,
-                    )
+            with open(self._path, "rb") as file:
+                torn = _torn(file)
+            if torn:
+                os.truncate(self._path, os.path.getsize(self._path) - torn)
+                log.warning(
+                    "The last entry of the journal %s was torn: its %d bytes are removed.",
+                    printable(self._path),
+                    torn,
+                )
         except BaseException:
             self.release()
             raise

@@ -57,6 +57,13 @@ class Table:
     unused: tuple[str, ...]
     running: int
 
+    def is_cut_off(self, study: optuna.Study) -> bool:
+        """Return True if a study has some of the rows, and nothing else."""
+        there = study.get_trials(deepcopy=False)
+        missing = Counter(map(_result, self.trials))
+        missing.subtract(map(_result, there))
+        return len(there) < len(self.trials) and min(missing.values(), default=0) >= 0
+
     def add_to(self, study: optuna.Study) -> str:
         """Add the trials to a study; say how many of them it had already, empty if none."""
         known = set(map(_result, study.get_trials(deepcopy=False)))

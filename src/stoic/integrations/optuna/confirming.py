@@ -38,10 +38,10 @@ from stoic.integrations.optuna.internals import (
 from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.integrations.optuna.partial import has_value
+from stoic.integrations.optuna.possible import is_result
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.unmodelled import CONFIRM, modelled_space, violates
 from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
-from stoic.integrations.reported import as_number
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
@@ -220,10 +220,10 @@ class Standing:
 
 
 def _measured(synced: SyncedLearner, trial: FrozenTrial) -> bool:
-    """Return True if a trial has a value that counts: finite, feasible, and no penalty."""
+    """Return True if a trial has a finite value that is possible, feasible, and no penalty."""
     if not has_value(trial) or violates(trial) or trial.value in synced.penalties.values:
         return False
-    return math.isfinite(as_number(trial.value))
+    return is_result(trial.value, synced.possible) and math.isfinite(trial.value)
 
 
 def _failed(synced: SyncedLearner, trial: FrozenTrial) -> bool:
@@ -246,7 +246,11 @@ def _failures(synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> list[Froz
     """
     mine = [trial for trial in trials if confirms(trial) and trial.state.is_finished()]
     measured = functools.partial(_measured, synced)
-    worked = (i for i, t in enumerate(mine) if has_value(t) or failure_kind(t) == "infeasible")
+    worked = (
+        i
+        for i, t in enumerate(mine)
+        if measured(t) or violates(t) or failure_kind(t) == "infeasible"
+    )
     first = next(worked, len(mine))
     streaks = [mine[:first], *(list(streak) for _, streak in groupby(mine[first:], measured))]
     counted = []
