@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
@@ -72,16 +73,16 @@ class _Failure(NamedTuple):
     x, kind:
         Its input (d,), and its kind as it was told.
     before:
-        Number of answers before it, finite results and failures that settings caused: those with
-        the same one are in a row.
+        For a transient one the number of answers before it, finite results and failures that
+        settings caused: those with the same one are in a row.
     place, since:
-        For a transient one the index of the first that failed at its place, and how many answers
-        there had been with the last result at its place.
+        For a transient one the number of its place, and how many answers there had been with the
+        last result there.
     """
 
     x: Array
     kind: FailureKind
-    before: int
+    before: int = 0
     place: int = -1
     since: int = 0
 
@@ -139,9 +140,9 @@ class History:
         self._censored = np.zeros(_ROOM, dtype=bool)
         self._any_censored = False
         self._failed: list[_Failure] = []
-        self._answers = 0
-        self._answers_with: list[int] = []  # each result, itself among them
-        self._in_a_row: set[int] = set()  # places of the transient failures since the last answer
+        self._caused: list[int] = []  # results before each failure that a setting caused
+        self._places: list[Array] = []  # of transient failures
+        self._in_a_row: set[int] = set()  # those of the failures since the last answer
         self._observations: Observations | None = None  # caches, valid until the next ``add``
         self._failures: Failures | None = None
         self._moved: list[Array] = []
@@ -256,10 +257,8 @@ class History:
             self._arms[first:last] = arms
         self._n = last
         self._observations = None
-        for finite in np.isfinite(observed).tolist():
-            if finite:
-                self._answer()
-            self._answers_with.append(self._answers)
+        if self._in_a_row and np.isfinite(observed).any():
+            self._answer()
 
     def revise(self, row: int, result: Evaluations) -> None:
         """Replace a result by a checked one."""
@@ -297,9 +296,14 @@ class History:
         steps = np.abs(evaluations.x[row] - choice.x)
         return bool((steps > SAME * self.domain.widths).any())
 
+    def _answers(self, row: int) -> int:
+        """Count the answers up to a result, or all of them by a row that is not there yet."""
+        last = min(row + 1, self._n)
+        told = bisect_right(self._caused, row)
+        return int(np.count_nonzero(np.isfinite(self._observed[:last]))) + told
+
     def _answer(self) -> None:
-        """Count an answer, which ends failures in a row."""
-        self._answers += 1
+        """End failures in a row."""
         if len(self._in_a_row) >= _MACHINE:
             self._failures = None
         self._in_a_row.clear()
@@ -307,18 +311,21 @@ class History:
     def _failure(self, point: Array, kind: FailureKind) -> _Failure:
         if kind != "transient":
             self._answer()
-            return _Failure(point, kind, self._answers)
+            self._caused.append(self._n)
+            return _Failure(point, kind)
         reach = 0.0 if self.domain.finite else PLACE * self.domain.widths
 
         def near(x: Array) -> Booleans:
             return np.asarray((np.abs(x - point) <= reach).all(axis=-1))
 
         latest = int(np.flatnonzero(near(self._x[: self._n])).max(initial=-1))
-        since = self._answers_with[latest] if latest >= 0 else 0
-        there = (f.place for f in self._failed if f.kind == "transient" and near(f.x))
-        place = next(there, len(self._failed))
+        since = self._answers(latest)
+        known = np.flatnonzero(near(np.array(self._places).reshape(-1, self.domain.dim)))
+        place = int(known[0]) if len(known) else len(self._places)
+        if not len(known):
+            self._places.append(point)
         self._in_a_row.add(place)
-        return _Failure(point, kind, self._answers, place, since)
+        return _Failure(point, kind, self._answers(self._n), place, since)
 
     def _kinds(self) -> Iterator[FailureKind]:
         """Iterate over the kinds of the failures, in order."""
@@ -326,7 +333,8 @@ class History:
         for failed in self._failed:
             if failed.kind == "transient":
                 places.setdefault(failed.before, set()).add(failed.place)
-        ended = {row for row, at in places.items() if len(at) >= _MACHINE and row < self._answers}
+        now = self._answers(self._n)
+        ended = {row for row, at in places.items() if len(at) >= _MACHINE and row < now}
         known: dict[int, _Place] = {}
         for _, kind, before, place, since in self._failed:
             if kind == "transient":

@@ -177,12 +177,14 @@ def plot(
 ) -> pictures.Picture:
     """Plot a panel per scene, a line per contender: its own answer filled, ``explain``'s hollow."""
     found, names = scores.by_scene(rows), (*settings.methods, *settings.few)
-    across = min(4, len(settings.games))
+    across = 3 if len(settings.games) == 5 else min(4, len(settings.games))
     down = math.ceil(len(settings.games) / across)
     picture = pictures.blank(2.6 * across + 1.4, (0.24 * len(names) + 0.75) * down + 0.6)
     grid = picture.subplots(down, across, sharex=True, sharey=True, squeeze=False)
     for axes in grid.flat[len(settings.games) :]:
         axes.set_axis_off()
+    for axes in grid.flat[: len(settings.games)][-across:]:
+        axes.tick_params(labelbottom=True)  # also above a place without a panel
     for scene, axes in zip(settings.games, grid.flat, strict=False):
         numbers = {name: scores.score(of) for (each, name), of in found.items() if each == scene}
         panel(axes, numbers, names, fill(scenes[scene].title, _ACROSS))
