@@ -177,7 +177,8 @@ def plot(
 ) -> pictures.Picture:
     """Plot a panel per scene, a line per contender: its own answer filled, ``explain``'s hollow."""
     found, names = scores.by_scene(rows), (*settings.methods, *settings.few)
-    across = 3 if len(settings.games) == 5 else min(4, len(settings.games))
+    # Four in a line, or three where fewer places stay empty
+    across = min(len(settings.games), min((4, 3), key=lambda most: -len(settings.games) % most))
     down = math.ceil(len(settings.games) / across)
     picture = pictures.blank(2.6 * across + 1.4, (0.24 * len(names) + 0.75) * down + 0.6)
     grid = picture.subplots(down, across, sharex=True, sharey=True, squeeze=False)

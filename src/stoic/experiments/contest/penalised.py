@@ -8,17 +8,16 @@ worst, or -1e6. A recommendation there counts as the median of random settings.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from optuna.distributions import BaseDistribution
 
 from stoic.data import Array
 from stoic.experiments.contest.comparison import Settings, figure
 from stoic.experiments.contest.contenders import DEFAULT, FAST, installed
 from stoic.experiments.contest.functions import FUNCTIONS, CubeFunction
-from stoic.experiments.contest.scenes import ORDINARY, Draws, Ground, Params, Scene, ordinary
+from stoic.experiments.contest.scenes import ORDINARY, Draws, Params, Scene, ordinary
 
 # Where their maxima are in the cube
 _OPTIMA = {
@@ -28,70 +27,41 @@ _OPTIMA = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Penalised(Ground):
-    """Function that has no values outside of a box.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Penalised(CubeFunction):
+    """Function that has no values outside of a box: there it counts as its median.
 
     Attributes
     ----------
-    function:
-        Of the unit cube.
     low, high:
         Corners of the box, (d,).
     penalty:
         What a run outside of it has as its value; nan for a failure.
     """
 
-    function: CubeFunction
     low: Array
     high: Array
     penalty: float
 
-    @property
-    def name(self) -> str:
-        return self.function.name
-
-    @property
-    def space(self) -> Mapping[str, BaseDistribution]:
-        return self.function.space
-
-    @property
-    def dim(self) -> int:
-        return self.function.dim
-
-    @property
-    def best(self) -> float:
-        return self.function.best
-
-    @property
-    def span(self) -> float:
-        return self.function.span
-
     def works(self, params: Params) -> bool:
         """Return True inside of the box."""
-        u = np.array([params[name] for name in self.space])
+        u = self._point(params)
         return bool((self.low <= u).all() and (u <= self.high).all())
 
     def truth(self, params: Params) -> float:
-        return self.function.truth(params) if self.works(params) else self.function.median
+        return super().truth(params) if self.works(params) else self.median
 
     def run(self, params: Params, t: int, draws: Draws) -> float:
-        return self.function.truth(params) if self.works(params) else self.penalty
-
-    def at(self, u: Array) -> Params:
-        return self.function.at(u)
-
-    def score(self, params: Params) -> float:
-        return self.function.score(params) if self.works(params) else 1.0
+        return super().run(params, t, draws) if self.works(params) else self.penalty
 
 
-# Share of the cube that has values, and the penalty: in ranges below the least value, or as it is
-_SPACES: dict[str, tuple[float, float, bool]] = {
-    "reported": (0.5, math.nan, False),
-    "near": (0.5, 1.0, True),
-    "far": (0.5, -1e6, False),
-    "most": (0.1, -1e6, False),
-    "wrong": (0.5, -1e6, False),
+# Share of the cube that has values, and the penalty
+_SPACES: dict[str, tuple[float, Callable[[CubeFunction], float]]] = {
+    "reported": (0.5, lambda function: math.nan),
+    "near": (0.5, lambda function: function.best - 2.0 * function.span),
+    "far": (0.5, lambda function: -1e6),
+    "most": (0.1, lambda function: -1e6),
+    "wrong": (0.5, lambda function: -1e6),
 }
 _CLEAN = Scene("penalised", "", honest=True)
 SCENES: dict[str, Scene] = {
@@ -108,15 +78,13 @@ SCENES: dict[str, Scene] = {
 
 def ground(scene: str, problem: str, seed: int) -> Penalised:
     """Return the function of this name in a box of the seed."""
-    share, penalty, ranges = _SPACES[scene]
+    share, penalty = _SPACES[scene]
     function, optimum = FUNCTIONS[problem], np.array(_OPTIMA[problem])
     width = share ** (1.0 / function.dim)
     least, most = np.maximum(optimum - width, 0.0), np.minimum(optimum, 1.0 - width)
     rng = np.random.default_rng([seed, function.dim])
     low = least + (most - least) * rng.random(function.dim)
-    if ranges:
-        penalty = function.best - (1.0 + penalty) * function.span
-    return Penalised(function, low, low + width, penalty)
+    return Penalised(**vars(function), low=low, high=low + width, penalty=penalty(function))
 
 
 FIGURE = figure(
