@@ -71,7 +71,7 @@ class _Failure(NamedTuple):
     Attributes
     ----------
     x, kind:
-        Its input (d,), and its kind as it was told.
+        Its input (d,), and its kind as reported.
     before:
         For a transient one the number of answers before it, finite results and failures that
         settings caused: those with the same one are in a row.
@@ -258,7 +258,7 @@ class History:
         self._n = last
         self._observations = None
         if self._in_a_row and np.isfinite(observed).any():
-            self._answer()
+            self._end_row()
 
     def revise(self, row: int, result: Evaluations) -> None:
         """Replace a result by a checked one."""
@@ -299,18 +299,18 @@ class History:
     def _answers(self, row: int) -> int:
         """Count the answers up to a result, or all of them by a row that is not there yet."""
         last = min(row + 1, self._n)
-        told = bisect_right(self._caused, row)
-        return int(np.count_nonzero(np.isfinite(self._observed[:last]))) + told
+        results = int(np.count_nonzero(np.isfinite(self._observed[:last])))
+        return results + bisect_right(self._caused, row)
 
-    def _answer(self) -> None:
-        """End failures in a row."""
+    def _end_row(self) -> None:
+        """Note an answer: what fails from now on is another row of failures."""
         if len(self._in_a_row) >= _MACHINE:
             self._failures = None
         self._in_a_row.clear()
 
     def _failure(self, point: Array, kind: FailureKind) -> _Failure:
         if kind != "transient":
-            self._answer()
+            self._end_row()
             self._caused.append(self._n)
             return _Failure(point, kind)
         reach = 0.0 if self.domain.finite else PLACE * self.domain.widths

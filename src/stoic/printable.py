@@ -44,6 +44,14 @@ def written(value: float | None, sd: float) -> str:
     return next(enough, texts[0])
 
 
+def is_json_object(text: str | bytes) -> bool:
+    """Return True for a text that is JSON with keys."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def to_json(value: Any, indent: int | None = None) -> str:
     """Format as strict JSON: nan and infinities, which it does not have, are text for float()."""
     return json.dumps(_sayable(value), indent=indent, default=str, allow_nan=False)

@@ -331,7 +331,7 @@ def _or_farthest(
         return peak
     if not len(queried):
         # Without a result all points are alike, and of a finite set the peak is always the first
-        failed = np.concatenate([view.observations.x, view.failures.x])
+        failed = _seen(view, queried)
         again = bool((apart(failed, peak.x, widths) <= SAME).any())
         return (farthest(view, failed, risk) or peak) if again else peak
     again = bool((apart(queried, peak.x, widths) <= SAME).any())
@@ -358,13 +358,17 @@ def _or_farthest(
     stands = (apart(queried[-4:], peak.x, widths) <= SAME).all()
     if not (stands and len(view.failures.of_settings)):
         return peak
-    # What is told to be the settings' fault may be none: of five queries one has no regard to the
+    # What is reported as the settings' fault may be none: of five queries one has no regard to the
     # cost. Failures without a kind have other explanations, see ``Chance``
     free = risk._replace(chance=risk.chance._replace(failures=0))
     tried = peak_at(view, over_the_best(posterior, known), free, unit)
-    seen = np.concatenate([queried, view.observations.x, view.failures.x])
-    new = (apart(seen, tried.x, widths) > SAME).all()
+    new = (apart(_seen(view, queried), tried.x, widths) > SAME).all()
     return tried if new else _anywhere(view, queried, risk) or peak
+
+
+def _seen(view: View, queried: Array) -> Array:
+    """Join the inputs that were ``queried`` (k, d) and all that failed, (m, d)."""
+    return np.concatenate([queried, view.observations.x, view.failures.x])
 
 
 def _likely(chance: Chance | None, x: Array) -> Booleans:
@@ -381,8 +385,7 @@ def _anywhere(view: View, queried: Array, risk: Risk) -> Peak | None:
     """
     if not isinstance(view.among, Box):
         return None
-    seen = np.concatenate([queried, view.observations.x, view.failures.x])
-    drawn = view.among.sample(_DRAWN, view.rng)
+    seen, drawn = _seen(view, queried), view.among.sample(_DRAWN, view.rng)
     new = [bool((apart(seen, x, view.among.widths) > SAME).all()) for x in drawn]
     if not any(new):
         return None

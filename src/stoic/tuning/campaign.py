@@ -150,7 +150,7 @@ def run(
     Raises
     ------
     HopelessError
-        Without ``keep_going``, see :func:`check_start` and :func:`check_outage`.
+        Without ``keep_going``, see :meth:`Health.check`.
     """
     worker, explainer = Worker.current(), Explainer(study, method.recipe, search.fixed)
     surpassed = surpassed_in(study, method.possible)
@@ -185,89 +185,83 @@ def run(
 
 
 class Health:
-    """Results of a run by which it is stopped early, see the two checks."""
+    """Results of a run by which it is stopped early.
+
+    Parameters
+    ----------
+    study, possible:
+        The study that is run, and which values are.
+    confirming:
+        True for a run of confirming measurements alone.
+    """
 
     def __init__(
         self, study: optuna.Study, possible: PossibleValues | None, confirming: bool
     ) -> None:
         self._study, self._possible, self._confirming = study, possible, confirming
         self._first: list[Result] = []
-        self._lost: list[tuple[FrozenTrial, Result]] = []  # transient failures in a row
+        self._lost: list[FrozenTrial] = []  # of transient failures in a row
 
     def check(self, trial: FrozenTrial, result: Result) -> None:
-        """Look at the next result; raises ``HopelessError``."""
+        """Look at the next result.
+
+        Raises
+        ------
+        HopelessError
+            If the first five are of no use: all fail and the study has no value, or they confirm
+            it; or none has a value of some constraint. One that is said to be infeasible is of use:
+            it says where not to search. Or if the last ten, of three settings or more, failed for a
+            transient reason.
+        """
         if len(self._first) < _HOPELESS:
             self._first.append(result)
-            check_start(self._study, self._first, self._possible, self._confirming)
+            if len(self._first) == _HOPELESS:
+                self._check_start()
         if result.kind != "transient" or result.value is not None:
             self._lost.clear()
         else:
-            self._lost.append((trial, result))
-            check_outage(self._lost, self._confirming)
+            self._lost.append(trial)
+            self._check_outage(result)
 
-
-def check_start(
-    study: optuna.Study,
-    first: Sequence[Result],
-    possible: PossibleValues | None,
-    confirming: bool,
-) -> None:
-    """Stop a campaign whose first five results are all of no use.
-
-    One that is said to be infeasible is of use: it says where not to search.
-
-    Raises
-    ------
-    HopelessError
-        If all fail and the study has no value, or they are ``confirming`` it; or if none has a
-        value of some constraint.
-    """
-    if len(first) < _HOPELESS:
-        return
-    last = first[-1]
-    if not any(_useful(result, possible) for result in first) and not _in_parts(study, first):
-        reason = last.reason.rstrip(".")
-        if last.value is not None:
-            reason = f"the value {last.value:g} is not possible, which is {possible}"
-        if confirming:
-            raise HopelessError(
-                f"The first {_HOPELESS} measurements failed, the last one so: {reason}.",
-                "Change the command and run it again.",
+    def _check_start(self) -> None:
+        first, last = self._first, self._first[-1]
+        useful = any(_useful(result, self._possible) for result in first)
+        if not useful and not _in_parts(self._study, first):
+            reason = last.reason.rstrip(".")
+            if last.value is not None:
+                reason = f"the value {last.value:g} is not possible, which is {self._possible}"
+            if self._confirming:
+                raise HopelessError(
+                    f"The first {_HOPELESS} measurements failed, the last one so: {reason}.",
+                    "Change the command and run it again.",
+                )
+            trials = patiently(
+                lambda: self._study.get_trials(deepcopy=False), "Could not read the study"
             )
-        trials = patiently(lambda: study.get_trials(deepcopy=False), "Could not read the study")
-        complete = (trial for trial in trials if trial.state == TrialState.COMPLETE)
-        if not any(is_result(trial.values[0], possible) for trial in complete):
+            complete = (trial for trial in trials if trial.state == TrialState.COMPLETE)
+            if not any(is_result(trial.values[0], self._possible) for trial in complete):
+                raise HopelessError(
+                    f"The first {_HOPELESS} trials failed, the last one so: {reason}.",
+                    "Change the program and run the same command again, or say --keep-going.",
+                ) from last.error
+        for text in sorted(set(last.missing).intersection(*(result.missing for result in first))):
             raise HopelessError(
-                f"The first {_HOPELESS} trials failed, the last one so: {reason}.",
-                "Change the program and run the same command again, or say --keep-going.",
+                f"The first {_HOPELESS} trials say nothing of a constraint, {text}: "
+                f"{last.missing[text]}.",
+                "Change the program and run the same command again; or the constraint, in a study "
+                "of another name; or say --keep-going.",
+            )
+
+    def _check_outage(self, last: Result) -> None:
+        settings = {str(sorted(trial.params.items())) for trial in self._lost}
+        if len(self._lost) >= _OUTAGE and len(settings) >= _SETTINGS:
+            raise HopelessError(
+                f"The last {len(self._lost)} trials failed, and not because of their parameters, "
+                f"the last one so: {last.reason.rstrip('.')}.",
+                "Run the same command again when that is over"
+                + ("." if self._confirming else ", or say --keep-going."),
+                outage=True,
             ) from last.error
-    for text in sorted(set(last.missing).intersection(*(result.missing for result in first))):
-        raise HopelessError(
-            f"The first {_HOPELESS} trials say nothing of a constraint, {text}: "
-            f"{last.missing[text]}.",
-            "Change the program and run the same command again; or the constraint, in a study of "
-            "another name; or say --keep-going.",
-        )
-
-
-def check_outage(in_a_row: Sequence[tuple[FrozenTrial, Result]], confirming: bool) -> None:
-    """Stop a campaign whose last ten trials failed for a transient reason, whatever the setting.
-
-    Raises
-    ------
-    HopelessError
-        If that is so of three settings or more.
-    """
-    settings = {str(sorted(trial.params.items())) for trial, _ in in_a_row}
-    if len(in_a_row) >= _OUTAGE and len(settings) >= _SETTINGS:
-        last = in_a_row[-1][1]
-        raise HopelessError(
-            f"The last {len(in_a_row)} trials failed, and not because of their parameters, the "
-            f"last one so: {last.reason.rstrip('.')}.",
-            "Run the same command again when that is over"
-            + ("." if confirming else ", or say --keep-going."),
-            outage=True,
-        ) from last.error
 
 
 def _useful(result: Result, possible: PossibleValues | None) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from stoic.data import FAILURES, FailureKind
 from stoic.integrations.reported import finite, noise_of, noises_of
+from stoic.printable import is_json_object
 from stoic.refusal import RefusalError
 
 FORMS = "last-line, regex:PATTERN (group 1 of the last match) or json:KEY (of the last JSON line)"
@@ -160,7 +161,7 @@ def _from_last_line(text: str) -> float:
     last, hint = lines[-1].strip(), None
     if _NUMBER.fullmatch(last):
         return _number(last, "the last line")
-    if _is_object(last):
+    if is_json_object(last):
         hint = "JSON, add --value json:KEY"
     elif with_unit := _WITH_UNIT.fullmatch(last):
         unit = with_unit["unit"]
@@ -203,13 +204,6 @@ def _last_json(text: str) -> Any:
         except (ValueError, RecursionError):
             continue
     raise NoValueError("no value: no line of the output is JSON")
-
-
-def _is_object(line: str) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _from_json(keys: list[str], text: str) -> float:

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from stoic.printable import printable
+from stoic.printable import is_json_object, printable
 from stoic.refusal import RefusalError
 
 log = logging.getLogger(__name__)
@@ -170,15 +170,9 @@ def _torn(file: BinaryIO) -> int:
         file.seek(-back, os.SEEK_END)
         *lines, rest = file.read(back).split(b"\n")
         if len(lines) > 1 or back == size:
-            return len(rest) + (len(lines[-1]) + 1 if lines and not _is_entry(lines[-1]) else 0)
+            whole = not lines or is_json_object(lines[-1])
+            return len(rest) + (0 if whole else len(lines[-1]) + 1)
         block *= 16
-
-
-def _is_entry(line: bytes) -> bool:
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 class Redis(JournalRedisBackend):
