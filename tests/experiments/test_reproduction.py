@@ -55,6 +55,7 @@ LARGE = [
         "objectives",
         "pruning",
         "penalties",
+        "few-values",
         "warm-start",
         "tables",
         "long",

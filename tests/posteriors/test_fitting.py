@@ -272,6 +272,23 @@ def test_told_noise_is_not_fitted_away():
     assert_allclose(prior.noise / scale**2, mode, rtol=1e-2)
 
 
+def test_noise_is_at_least_that_of_rounding_where_results_have_few_values():
+    family = Prior(Scaled(Matern52(np.ones(2))), 0.1)
+    plain, rounded = (Fitting(marginal_likelihood, rounded=each) for each in (False, True))
+    observations = some(20)
+    same = [fitting(BOX, observations, Trust(), family) for fitting in (plain, rounded)]
+    assert_allclose(same[0].kernel.theta, same[1].kernel.theta, rtol=0.0)
+    # 0 on one side and 1 on the other: without noise a steep slope explains them
+    side = 3.0 * (observations.x[:, 0] > np.median(observations.x[:, 0]))
+    few = Observations(observations.x, side, observations.noise)
+    assert plain(BOX, few, Trust(), family).noise < 0.5 * 9.0 / 12.0
+    found = rounded(BOX, few, Trust(), family)
+    assert_allclose(found.noise, 9.0 / 12.0, rtol=1e-9)
+    previous = Exact.condition(found, Trust(), few, Trust()(few, found))
+    again = rounded(BOX, few, Trust(), family, previous)
+    assert_allclose(again.noise, 9.0 / 12.0, rtol=1e-9)
+
+
 def test_log_priors_are_the_log_normal_densities():
     stats = pytest.importorskip("scipy.stats")
     for prior in (lengthscale_prior(3), NOISE_PRIOR, VARIANCE_PRIOR):

@@ -7,7 +7,12 @@ from scipy import stats
 
 from stoic.data import Observations
 from stoic.domains import Box
-from stoic.posteriors.scales import mean_and_sd, median_and_mad, median_and_spread_in_space
+from stoic.posteriors.scales import (
+    mean_and_sd,
+    median_and_mad,
+    median_and_spread_in_space,
+    step_of,
+)
 
 BOX = Box([10.0, -1.0], [14.0, 1.0])
 SCALES = (mean_and_sd, median_and_mad, median_and_spread_in_space)
@@ -125,6 +130,35 @@ def test_permuting_changes_nothing():
     )
     for scale in SCALES:
         assert_allclose(scale(BOX, shuffled), scale(BOX, observations), rtol=1e-12)
+
+
+CONTINUOUS = np.arange(1.0, 17.0) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("observed", "step"),
+    [
+        ([0.0, 1.0, 0.0, 1.0], 1.0),
+        ([0.0, 1.0] * 4 + [np.nan, np.inf], 1.0),
+        ([5.0, 5.0, 3.0, 3.0, 1.0, 1.0, 1.0], 2.0),
+        ([0.3, 0.3, 0.1, 0.1, 0.4, 0.4, 0.4], 0.1),
+        (CONTINUOUS, 0.0),
+        ([0.0] * 20 + [1.0], 0.0),  # one differs: an outlier, or not
+        ([0.0] * 20 + [0.5, 0.9], 0.0),
+        ([*CONTINUOUS, *[1e6] * 5], 0.0),  # outliers that are equal
+        ([], 0.0),
+        ([np.nan], 0.0),
+        ([2.0, 2.0, 2.0], 0.0),
+    ],
+)
+def test_results_with_few_values_have_a_step(observed, step):
+    assert_allclose(step_of(told(observed)), step, rtol=1e-12)
+
+
+def test_exact_results_that_are_repeated_have_no_step():
+    y, x = np.tile([1.0, 2.0, 3.0], 5), np.tile(BOX.sample(3, np.random.default_rng(0)), (5, 1))
+    assert step_of(told(y, x)) == 0.0
+    assert step_of(told(y)) == 1.0
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 0.5, -1e9 / 3.0])

@@ -22,7 +22,7 @@ from stoic.domains import Domain
 from stoic.kernels import Kernel, Scaled
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.prior import Prior
-from stoic.posteriors.scales import Scale, median_and_mad
+from stoic.posteriors.scales import Scale, median_and_mad, step_of
 from stoic.sources import Informed
 
 
@@ -244,6 +244,12 @@ class Fitting:
         Location and scale of the observations: ``median_and_mad`` or ``mean_and_sd``.
     amplitude:
         Prior of the kernel's variance; ``None`` keeps it at one squared scale.
+    noise:
+        Prior of the noise variance.
+    rounded:
+        True if the noise variance is at least step^2 / 12, that of rounding [Sheppard1897]_, where
+        results have few values (:func:`~stoic.posteriors.scales.step_of`). Otherwise 0 and 1 are
+        exact, and of neighbours that differ one is an outlier.
     iterations:
         Bound on the iterations of a warm start; a cold one may take eight times as many.
     """
@@ -253,6 +259,7 @@ class Fitting:
     amplitude: LogNormal | None = VARIANCE_PRIOR
     noise: LogNormal = NOISE_PRIOR
     iterations: int = 8
+    rounded: bool = False
     refits: bool = field(default=True, init=False)
 
     def __call__(
@@ -334,6 +341,10 @@ class Problem:
         self.priors = priors
         self.free = np.array(free)
         self.bounds = np.log([[prior.lower, prior.upper] for prior in priors])
+        step = step_of(observations) / scale if fitting.rounded else 0.0
+        if step > 0.0:
+            least = min(2.0 * math.log(step) - math.log(12.0), self.bounds[-1, 1])
+            self.bounds[-1, 0] = max(self.bounds[-1, 0], least)
         # Every prior's median, but moderate lengthscales: a flat start hides the data.
         self.typical = np.array([
             0.5 * np.log(domain.dim) + np.log(0.5) if kind == "lengthscale"
@@ -341,6 +352,7 @@ class Problem:
             else prior.mu
             for kind, prior in zip(self.kinds, priors, strict=True)
         ])  # fmt: skip
+        self.typical[-1] = max(self.typical[-1], self.bounds[-1, 0])
         self.informative = int(np.count_nonzero(np.isfinite(observations.observed)))
         self.hold_weights(self.typical)
 
@@ -379,7 +391,7 @@ class Problem:
             if kind == "lengthscale":
                 wiggly[k] -= np.log(4.0)
             if kind == "noise":
-                noisy[k] = np.log(0.3)
+                noisy[k] = max(np.log(0.3), self.bounds[k, 0])
             if kind == "source":
                 alone[k] = np.log(_ALONE)
         return [self.typical, wiggly, noisy, *[alone] * ("source" in self.kinds)]

@@ -36,6 +36,24 @@ def rounding_of(values: Array) -> float:
     return 1e-14 * float(np.abs(values).max())
 
 
+def step_of(observations: Observations) -> float:
+    """Smallest difference of results that have few values, as 0 and 1 or a rating; 0 if many.
+
+    They are few if, apart from the most frequent one, each is that of two results on average. Equal
+    results at one input count once, since they may be exact. Of outliers that are all equal, and
+    results that are not, the values are many.
+    """
+    finite = np.isfinite(observations.observed)
+    y = observations.observed[finite]
+    if 2 * (len(np.unique(y)) - 1) > len(y) - 1:
+        return 0.0
+    different = np.unique(np.column_stack([y, observations.x[finite]]), axis=0)
+    values, counts = np.unique(different[:, 0], return_counts=True)
+    if len(values) < 2 or counts.sum() - counts.max() < 2 * (len(values) - 1):
+        return 0.0
+    return float(np.diff(values).min())
+
+
 def median_and_mad(domain: Domain, observations: Observations) -> tuple[float, float]:
     """Median, and 1.4826 times the median absolute deviation, with equal weights."""
     centre, deviations, weights = _centred(observations.observed, np.ones(len(observations)))

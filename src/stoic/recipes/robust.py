@@ -69,7 +69,9 @@ def robust(
             "a prior or sources."
         )
     fitting = (
-        FixedHyperparameters() if prior else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR)
+        FixedHyperparameters()
+        if prior
+        else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR, rounded=True)
     )
     base, policy = prior or family(domain), policy or VerifiedImprovement()
     if sources:
