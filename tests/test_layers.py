@@ -14,6 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "stoic"
 LAYERS = (
     "refusal",  # the one error that a user's request ends in; knows nothing
     "printable",  # texts of others, as they may be shown; knows nothing
+    "user_file",
     "data",
     "linalg",
     "threads",  # of the linear algebra

@@ -11,7 +11,7 @@ import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 
 from stoic import Prior, recipes
-from stoic.confidence import Theory
+from stoic.confidence import Fixed, Theory
 from stoic.domains import Box
 from stoic.integrations.optuna import RECIPE, StoicSampler, explain, robust
 from stoic.integrations.recipe import (
@@ -200,6 +200,7 @@ def test_arguments_arrive():
         ("rgp_pe(budget=5)", "rgp_pe needs a prior and a grid, which a text cannot say.*FILE.py"),
         ("contextual_ec_gp_ucb", "needs a prior, which a text cannot say"),
         ("stable_opt", "stable_opt needs its argument radius, a number"),
+        ("gp_ucb(...)", "has what no text can express: give the recipe itself"),
         ("methods.py", "Which function is missing"),
         ("methods.py:", "Which function is missing"),
         ("methods.py:a.b", "Which function is missing"),
@@ -226,7 +227,7 @@ def test_a_function_in_a_file(file):
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("method.py:phased", "There is no file .*method.py' with the recipe phased"),
+        ("method.py:phased", "There is no file .*method.py'"),
         ("methods.py:phase", "no function 'phase' in .*methods.py: did you mean 'phased'"),
         ("methods.py:number", "no function 'number'"),
         ("methods.py:nothing", "methods.py:nothing returned None: a function from a domain to a"),
@@ -269,8 +270,49 @@ def test_the_same_recipe_in_other_words_is_not_recorded_again():
     assert stored_recipe(study) == "methods.py:f"
 
 
-def test_a_function_is_not_recorded():
-    assert stored_recipe(tuned(recipe=lambda box: Learner(box, recipes.gp_ucb()))) is None
+def phased(box):
+    return Learner(box, recipes.gp_ucb())
+
+
+@pytest.mark.parametrize(
+    ("recipe", "name"),
+    [
+        (phased, "phased(...)"),
+        (recipes.gp_ucb(prior=Prior(RBF(0.4), 0.05)), "gp_ucb(...)"),
+    ],
+)
+def test_what_has_no_text_is_recorded_by_its_name(recipe, name, caplog):
+    study = tuned(recipe=recipe)
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "stoic"):
+        known = explain(study)
+    assert stored_recipe(study) == name
+    (said,) = caplog.messages
+    assert f"as robust judges, not the study's recipe: {name} has what no text" in said
+    assert known.rows == explain(study, recipe=robust()).rows
+    assert known.rows != explain(study, recipe=recipe).rows
+
+
+@pytest.mark.parametrize("text", ["own.py:mine", "own.py:mine()", "own.py:value"])
+def test_a_recipe_of_ones_own_and_what_is_beside_its_file(tmp_path, text):
+    (tmp_path / "beside_own.py").write_text("WIDTH = 3.0\n")
+    (tmp_path / "own.py").write_text(
+        "from dataclasses import replace\n"
+        "from beside_own import WIDTH\n"
+        "from stoic import recipes\n"
+        "from stoic.confidence import Fixed\n"
+        "@recipes.recipe\n"
+        "def mine(domain):\n"
+        "    return replace(recipes.gp_ucb()(domain), confidence=Fixed(WIDTH))\n"
+        "value = mine()\n"
+    )
+    recipe = parse(text, tmp_path)
+    assert build_learner(load(recipe), BOX).confidence == Fixed(3.0)
+    assert parse(repr(recipe)) == recipe
+
+
+def test_a_recipe_without_brackets_is_the_one_without_arguments():
+    assert load(recipes.gp_ucb) == recipes.gp_ucb()
 
 
 def test_a_file_named_by_a_storage_is_not_run(file, monkeypatch, caplog):

@@ -7,7 +7,6 @@ import json as jsonlib
 import sys
 from contextlib import suppress
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from stoic.experiments.partial import Partial
 from stoic.experiments.results import Results, Shelf, digest, plain_settings, to_json
 from stoic.experiments.sweep import Backend, sweep
 from stoic.refusal import RefusalError
+from stoic.user_file import run_file
 
 
 def catalogue() -> tuple[Figure[Any, Any], ...]:
@@ -64,14 +64,7 @@ def find(name: str) -> Figure[Any, Any]:
 
 def _load(file: Path, variable: str) -> Figure[Any, Any]:
     """Execute a file and take a figure from it, which workers elsewhere can run, too."""
-    if not file.is_file():
-        raise RefusalError(f"There is no file {file}.")
-    spec = spec_from_file_location(f"figures_of_{file.stem}", file)
-    assert spec is not None  # of a file that ends in .py
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look for the names in annotations
-    spec.loader.exec_module(module)
+    module = run_file(file, f"figures_of_{file.stem}")
     for pickler in ("joblib.externals.cloudpickle", "cloudpickle", "ray.cloudpickle"):
         with suppress(ImportError):  # workers cannot import the file: they are sent what is in it
             import_module(pickler).register_pickle_by_value(module)

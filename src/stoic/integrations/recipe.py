@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,7 +19,9 @@ from stoic.learner import Learner
 from stoic.policies.base import Policy, Wrapper
 from stoic.policies.satisficing import Satisficing
 from stoic.recipes import Balancing, Parts
+from stoic.recipes.base import written
 from stoic.refusal import RefusalError
+from stoic.user_file import run_file
 
 # A value of stoic.recipes, or a function that may build a learner on a grid of the domain.
 Recipe = Callable[[Domain], Parts | Balancing | Learner | Balanced]
@@ -30,7 +30,8 @@ RECIPE = "stoic:recipe"  # user attribute of a study: the text of its recipe
 
 DEFAULT: Recipe = recipes.robust()
 
-_IN_A_FILE = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
+_IN_A_FILE = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)(\(\))?")
+_OTHERWISE = "(...)"  # after the name of a recipe with arguments that a text cannot express
 _LONGEST = 1000  # letters of a text
 
 
@@ -94,6 +95,8 @@ def parse(text: str, directory: Path = Path()) -> recipes.Recipe[Any] | InFile:
             f"A recipe has at most {_LONGEST} letters, got {len(text)} that begin with "
             f"{text[:40]!r}."
         )
+    if text.endswith(_OTHERWISE):
+        raise RefusalError(f"{text} has what no text can express: give the recipe itself.")
     if _IN_A_FILE.fullmatch(text.strip()):
         return InFile(text.strip(), directory)
     if re.search(r"\.py\b", text):
@@ -103,15 +106,15 @@ def parse(text: str, directory: Path = Path()) -> recipes.Recipe[Any] | InFile:
 
 def load(recipe: Recipe | str) -> Recipe:
     """Read a text, and run the file that it or a recipe is in."""
-    recipe = parse(recipe) if isinstance(recipe, str) else recipe
-    if isinstance(recipe, InFile):
-        return recipe.load()
-    if not callable(recipe):
+    found = written(parse(recipe) if isinstance(recipe, str) else recipe)
+    if isinstance(found, InFile):
+        return found.load()
+    if not callable(found):
         raise RefusalError(
             "A recipe is one of stoic.recipes, its name, or a function of the domain, got "
-            f"{recipe!r}."
+            f"{found!r}."
         )
-    return recipe
+    return found
 
 
 def in_direction(policy: Policy, sign: float) -> Policy:
@@ -168,7 +171,7 @@ def stored_recipe(study: Study) -> str | None:
 
 
 def replaces(recipe: Recipe, text: str | None) -> bool:
-    """Return True if a recipe is another one than that of a recorded text."""
+    """Return True if a recipe is, or may be, another one than that of a recorded text."""
     try:
         return text is None or parse(text) != recipe
     except RefusalError:
@@ -176,9 +179,13 @@ def replaces(recipe: Recipe, text: str | None) -> bool:
 
 
 def record_recipe(study: Study, recipe: Recipe) -> None:
-    """Record a recipe with a study, in the place of an earlier one, if it has a text."""
+    """Record a recipe with a study, in the place of an earlier one; its name, if it has no text."""
     text = text_of(recipe)
-    if text is not None and replaces(recipe, stored_recipe(study)):
+    if text is None:
+        writer = recipe.write if isinstance(recipe, recipes.Recipe) else recipe
+        text = getattr(writer, "__name__", type(writer).__name__) + _OTHERWISE
+    earlier = stored_recipe(study)
+    if text != earlier and replaces(recipe, earlier):
         study.set_user_attr(RECIPE, text)
 
 
@@ -208,19 +215,8 @@ def recipe_to_look_with(study: Study) -> tuple[Recipe, str | None]:
 
 def _from_file(path: Path, name: str) -> object:
     """Return a function or a recipe of a file, after running the file."""
-    if not path.is_file():
-        raise RefusalError(f"There is no file {str(path)!r} with the recipe {name}.")
-    module_name = f"stoic_recipe_{path.stem}"
-    specification = importlib.util.spec_from_file_location(module_name, path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[module_name] = module  # where dataclasses look for the names in annotations
-    try:
-        specification.loader.exec_module(module)
-    except Exception as error:
-        raise RefusalError(f"{path} raised {type(error).__name__}: {error}") from error
-    found: object = getattr(module, name, None)
+    module = run_file(path, f"stoic_recipe_{path.stem}")
+    found = written(getattr(module, name, None))
     if not callable(found) and not isinstance(found, Parts | Balancing):
         public = [key for key, value in vars(module).items() if callable(value)]
         raise RefusalError(f"There is no function {name!r} in {path}: {meant(name, public)}")
