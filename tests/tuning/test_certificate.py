@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import optuna
@@ -80,6 +81,14 @@ def test_a_distrusted_observed_best_has_no_certificate(study):
     assert any(
         line.startswith("observed best  trial 31") and "distrusted" in line for line in lines
     )
+
+
+def test_a_certificate_of_an_undecided_study_says_so(study):
+    found = Certificates.of(study, said(study))
+    doubtful = replace(found, explanation=replace(found.explanation, undecided="they contradict."))
+    assert "undecided      they contradict." in doubtful.text().splitlines()
+    assert doubtful.record()["undecided"] == "they contradict."
+    assert found.record()["undecided"] is None
 
 
 def test_what_is_said_is_so(study):

@@ -103,6 +103,8 @@ class Certificates:
                 f"observed best  trial {best.number}: observed {best.value:.6g}, distrusted "
                 f"(trust {trust:.2f}), so without a certificate"
             )
+        if self.explanation.undecided is not None:
+            lines.append(f"undecided      {self.explanation.undecided}")
         return "\n".join([*map(printable, lines), render(self.lines(), "table")])
 
     def lines(self) -> list[Record]:
@@ -126,6 +128,7 @@ class Certificates:
         return {
             "study": self.name,
             "direction": self.direction,
+            "undecided": self.explanation.undecided,
             **{
                 which.replace(" ", "_"): {
                     "number": trial.number,
