@@ -178,3 +178,16 @@ def test_an_adversary_sees_what_the_learner_has_ruled_out():
     for learner, starts in ((Memory(problem.domain), False), (Sure(problem.domain), True)):
         world = Environment(problem, adversary=Adversary(Later(Flip()), Unlimited()))
         assert run(learner, world, 10).corrupted.any() == starts
+
+
+def test_a_maximum_without_its_point_is_refused_before_the_first_round():
+    class Peak:
+        name, domain, optimum = "peak", hosaki().on_grid(5).domain, 1.0
+
+        def value(self, x):
+            return np.zeros(len(x))
+
+    learner = Memory(Peak.domain)
+    with pytest.raises(TypeError, match=r"an Optimum\(x, value\), got 1\.0"):
+        run(learner, Environment(Peak()), 5)
+    assert not learner.told

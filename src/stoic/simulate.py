@@ -10,6 +10,7 @@ import numpy as np
 from stoic.confidence.base import Band
 from stoic.data import Array, Booleans, Choice, Outcome, Recommendation
 from stoic.environment import Environment
+from stoic.problems.base import Optimum
 
 
 class Player(Protocol):
@@ -124,6 +125,9 @@ def run(
         raise ValueError(f"A number of rounds is at least 0, got {rounds}.")
     if batch < 1:
         raise ValueError(f"A batch has at least one round, got {batch}.")
+    optimum = environment.problem.optimum
+    if not isinstance(optimum, Optimum):
+        raise TypeError(f"The optimum of a problem is an Optimum(x, value), got {optimum!r}.")
     band = learner.band if isinstance(learner, Believer) else None
     design = environment.initial(initial)
     n, d = len(design) + rounds, environment.problem.domain.dim
@@ -151,5 +155,5 @@ def run(
     recommended = np.nan
     if recommend:
         recommended = float(environment.problem.value(learner.recommend().x[None])[0])
-    best = environment.problem.optimum.value
+    best = optimum.value
     return Trace(chosen, executed, value, observed, corrupted, len(design), best, recommended)
