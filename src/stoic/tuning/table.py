@@ -17,6 +17,8 @@ from typing import Any
 import optuna
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
+from rich.console import Console
+from rich.progress import track
 
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
 from stoic.integrations.optuna.encoding import as_written, check_fixed
@@ -36,6 +38,7 @@ _NOTES = ("user_attrs_", "system_attrs_")  # before names of attributes, there
 _ATTRIBUTES = {f"{_NOTES[0]}{key}": key for key in (FAILED, FAILURE, NOISE, CENSORED, EXECUTED)}
 # Columns of that table which a new study cannot take over, or that the others imply.
 _DERIVED = ("number", "datetime_start", "datetime_complete", "duration", "state")
+_MANY = 200  # rows; adding as many to a database takes 1 to 5 s
 _SUGGESTED = 12  # distinct texts of a column that are suggested as choices
 
 
@@ -67,7 +70,11 @@ class Table:
     def add_to(self, study: optuna.Study) -> str:
         """Add the trials to a study; say how many of them it had already, empty if none."""
         known = set(map(_result, study.get_trials(deepcopy=False)))
-        study.add_trials(self.trials)
+        console = Console(stderr=True)
+        quiet = len(self.trials) < _MANY or not console.is_terminal
+        study.add_trials(
+            track(self.trials, "adding trials", console=console, transient=True, disable=quiet)
+        )
         count = sum(_result(trial) in known for trial in self.trials)
         if not count:
             return ""
