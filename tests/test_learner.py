@@ -292,6 +292,19 @@ def test_a_policy_may_wait_for_what_is_on_its_way():
     assert agent.ask().arm is not None
 
 
+def test_a_policy_that_chooses_nothing_waits_for_nothing():
+    class Lazy(Policy):
+        def start(self, domain):
+            return None
+
+        def choose(self, view, state, n):
+            return [], state
+
+    agent = Learner(GRID, Parts(GaussianProcess(PRIOR), Fixed(2.0), Lazy()))
+    with pytest.raises(WaitingError, match="Lazy chose nothing, though no result is pending"):
+        agent.ask()
+
+
 def test_the_recommendation_is_the_best_lower_bound_among_those_tried():
     agent = learner(GRID)
     play([agent], 25)

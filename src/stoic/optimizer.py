@@ -82,11 +82,13 @@ class Optimizer(ABC):
         ValueError
             As there.
         WaitingError
-            If it waits for pending results.
+            If it waits for pending results, or chooses nothing.
         """
         choices = self.ask_batch(1, among=among, context=context, pending=pending)
         if not choices:
             waiting = len(self.history.pending) if pending is None else len(self._points(pending))
+            if not waiting:
+                raise WaitingError(f"{self._who} chose nothing, though no result is pending.")
             raise WaitingError(
                 f"{self._who} waits for {waiting} results: tell them, or call forget_pending() if "
                 "they will never come."
