@@ -263,3 +263,17 @@ def test_what_is_known_at_inputs_of_results_is_reported(found):
     before = replace(estimate, misfit=0.0).predict(outside)
     np.testing.assert_array_equal(mean, [7.0, before[0][1]])
     np.testing.assert_array_equal(std, [0.5, before[1][1]])
+
+
+def test_equal_results_at_the_best_have_the_step_of_all():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([0.5 + 0.05 * rng.random((60, 2)), rng.random((80, 2))])
+    y = (np.abs(x - 0.5).max(axis=1) < 0.1).astype(float)
+    all_of_them = Observations(x, y, np.full(len(x), np.nan))
+    model = robust()(PLANE).model
+    near = all_of_them.only(np.arange(60))
+    assert near.observed.min() == near.observed.max()
+    assert model(PLANE, near, None).prior.noise < 0.01
+    given = model.for_some_of(all_of_them)
+    assert given(PLANE, near, None).prior.noise >= 0.999 / 12.0
+    assert given.for_some_of(near) is given

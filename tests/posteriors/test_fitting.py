@@ -274,7 +274,7 @@ def test_told_noise_is_not_fitted_away():
 
 def test_noise_is_at_least_that_of_rounding_where_results_have_few_values():
     family = Prior(Scaled(Matern52(np.ones(2))), 0.1)
-    plain, rounded = (Fitting(marginal_likelihood, rounded=each) for each in (False, True))
+    plain, rounded = (Fitting(marginal_likelihood, step=each) for each in (0.0, None))
     observations = some(20)
     same = [fitting(BOX, observations, Trust(), family) for fitting in (plain, rounded)]
     assert_allclose(same[0].kernel.theta, same[1].kernel.theta, rtol=0.0)
@@ -287,6 +287,11 @@ def test_noise_is_at_least_that_of_rounding_where_results_have_few_values():
     previous = Exact.condition(found, Trust(), few, Trust()(few, found))
     again = rounded(BOX, few, Trust(), family, previous)
     assert_allclose(again.noise, 9.0 / 12.0, rtol=1e-9)
+    # Of some of the rows, which may be equal, the step of all is given
+    given = Fitting(marginal_likelihood, step=3.0)(
+        BOX, few.only(np.flatnonzero(side)), Trust(), family
+    )
+    assert given.noise > 0.999 * 9.0 / 12.0
 
 
 def test_log_priors_are_the_log_normal_densities():

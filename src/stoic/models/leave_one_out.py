@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from stoic.posteriors.fitting import Fitting, FixedHyperparameters, marginal_lik
 from stoic.posteriors.mixture import Averaged, MixturePosterior
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.sampling import sample_hyperparameters
-from stoic.posteriors.scales import median_and_mad
+from stoic.posteriors.scales import median_and_mad, step_of
 
 _DRAWS, _FEWEST = 24, 4  # of the hyperparameters: of all explanations, and of each
 # Factor of deviations: an objective is no draw from a stationary process, above all at the optimum
@@ -185,6 +186,15 @@ class LeaveOneOutGP:
         """Number of rows up to which the model is exact."""
         return math.inf if self.bounds is None else self.bounds.exact
 
+    def for_some_of(self, observations: Observations) -> Self:
+        """Return the model of some of these observations, with what only all of them show.
+
+        That is whether they have few values: those at a place may all be equal.
+        """
+        if not isinstance(self.fitting, Fitting) or self.fitting.step is not None:
+            return self
+        return replace(self, fitting=replace(self.fitting, step=step_of(observations)))
+
     def window(
         self, observations: Observations, posterior: Posterior
     ) -> tuple[Observations, Posterior]:
@@ -196,7 +206,8 @@ class LeaveOneOutGP:
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
         if self.bounds is not None and len(observations) > self.exact:
-            return given_any_number(self, domain, observations, previous, self.bounds)
+            model = self.for_some_of(observations)
+            return given_any_number(model, domain, observations, previous, self.bounds)
         earlier = None if previous is None else previous.fitted_defence
         judged = self.fit(domain, observations, earlier)
         # None where nothing could be fitted, or with fewer than two results
@@ -242,6 +253,7 @@ class LeaveOneOutGP:
 
         They are drawn from their posterior, always from the same stream.
         """
+        model = self.for_some_of(observations)
         rng = np.random.default_rng(0)
         explanations = posterior.parts if isinstance(posterior, MixturePosterior) else (posterior,)
         odds = posterior.weights if isinstance(posterior, MixturePosterior) else np.ones(1)
@@ -257,7 +269,7 @@ class LeaveOneOutGP:
         for k, (explanation, weight) in enumerate(zip(explanations, odds, strict=True)):
             assert isinstance(explanation, Exact)
             draws = max(_FEWEST, round(_DRAWS * weight))
-            priors = self.hyperparameters(domain, window, explanation, draws, rng)
+            priors = model.hyperparameters(domain, window, explanation, draws, rng)
             if len(priors) == 1 == len(explanations):  # they are given
                 return posterior
             fitted = explanation.fitted_defence
@@ -283,7 +295,8 @@ class LeaveOneOutGP:
         permitted: Booleans | None = None,
     ) -> Posterior:
         """Refine what is reported about the best row, see :mod:`stoic.models.near_best`."""
-        return refined(self, domain, observations, posterior, integrated, permitted)
+        model = self.for_some_of(observations)
+        return refined(model, domain, observations, posterior, integrated, permitted)
 
     def log_density(
         self, posterior: Posterior, observations: Observations, mean: Array, std: Array

@@ -13,7 +13,7 @@ from stoic.models.constraints import Constraints
 from stoic.policies.base import View, apart
 from stoic.policies.improvement import over_the_best
 from stoic.policies.risk import Risk, peak_at
-from stoic.posteriors.base import Posterior
+from stoic.posteriors.base import Posterior, Windowed
 
 # Lengths of a side in widths of the domain, of [Eriksson2019]_ but for the first one. With 0.8 at
 # the next point of a sequence four of four searches returned to one summit of the Hartmann function
@@ -413,11 +413,13 @@ def _settled(view: View) -> tuple[Region, Posterior | None] | None:
 
 def _fitted(view: View, region: Region) -> Posterior | None:
     """Fit the model to the results near a region; None if they are too few."""
-    near = view.surrogate.modelled().only(region.rows)
+    observations, model = view.surrogate.modelled(), view.surrogate.model
+    near = observations.only(region.rows)
     if np.count_nonzero(np.isfinite(near.observed)) < _FEWEST:
         return None
     assert isinstance(view.domain, Box)
-    return view.surrogate.model(region.box(view.domain), near, None)
+    assert isinstance(model, Windowed)
+    return model.for_some_of(observations)(region.box(view.domain), near, None)
 
 
 def _single(part: Box) -> bool:

@@ -135,6 +135,9 @@ class Windowed(Protocol):
     @property
     def exact(self) -> float: ...
 
+    def for_some_of(self, observations: Observations) -> Model:
+        """Return the model of some of these observations, with what only all of them show."""
+
     def window(
         self, observations: Observations, posterior: Posterior
     ) -> tuple[Observations, Posterior]:

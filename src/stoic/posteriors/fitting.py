@@ -246,10 +246,11 @@ class Fitting:
         Prior of the kernel's variance; ``None`` keeps it at one squared scale.
     noise:
         Prior of the noise variance.
-    rounded:
-        True if the noise variance is at least step^2 / 12, that of rounding [Sheppard1897]_, where
-        results have few values (:func:`~stoic.posteriors.scales.step_of`). Otherwise 0 and 1 are
-        exact, and of neighbours that differ one is an outlier.
+    step:
+        The noise variance is at least step^2 / 12, that of rounding [Sheppard1897]_; None for the
+        step of the observations, if these have few values
+        (:func:`~stoic.posteriors.scales.step_of`). Without it 0 and 1 are exact, and of neighbours
+        that differ one is an outlier.
     iterations:
         Bound on the iterations of a warm start; a cold one may take eight times as many.
     """
@@ -259,7 +260,7 @@ class Fitting:
     amplitude: LogNormal | None = VARIANCE_PRIOR
     noise: LogNormal = NOISE_PRIOR
     iterations: int = 8
-    rounded: bool = False
+    step: float | None = 0.0
     refits: bool = field(default=True, init=False)
 
     def __call__(
@@ -341,9 +342,9 @@ class Problem:
         self.priors = priors
         self.free = np.array(free)
         self.bounds = np.log([[prior.lower, prior.upper] for prior in priors])
-        step = step_of(observations) / scale if fitting.rounded else 0.0
+        step = step_of(observations) if fitting.step is None else fitting.step
         if step > 0.0:
-            least = min(2.0 * math.log(step) - math.log(12.0), self.bounds[-1, 1])
+            least = min(2.0 * math.log(step / scale) - math.log(12.0), self.bounds[-1, 1])
             self.bounds[-1, 0] = max(self.bounds[-1, 0], least)
         # Every prior's median, but moderate lengthscales: a flat start hides the data.
         self.typical = np.array([

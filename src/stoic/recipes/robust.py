@@ -71,7 +71,7 @@ def robust(
     fitting = (
         FixedHyperparameters()
         if prior
-        else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR, rounded=True)
+        else Fitting(marginal_likelihood, noise=BROAD_NOISE_PRIOR, step=None)
     )
     base, policy = prior or family(domain), policy or VerifiedImprovement()
     if sources:
