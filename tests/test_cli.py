@@ -339,7 +339,7 @@ def test_a_table_is_added_as_a_whole_or_not_at_all(stoic, monkeypatch):
         one = optuna.Study.add_trial
 
         def interrupted(study, trials):
-            one(study, trials[0])
+            one(study, next(iter(trials)))
             raise KeyboardInterrupt
 
         patch.setattr(optuna.Study, "add_trials", interrupted)

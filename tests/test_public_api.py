@@ -1,5 +1,6 @@
 """What users may rely on is listed, documented, and says what it guarantees."""
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -46,6 +47,18 @@ def test_the_list_is_frozen():
     # Changing it is a decision: name it in the changelog, and here.
     assert stoic.__all__ == PUBLIC
     assert all(hasattr(stoic, name) for name in PUBLIC)
+
+
+@pytest.mark.parametrize("home", [stoic, importlib.import_module("stoic.integrations.optuna")])
+def test_a_typo_is_no_name(home):
+    with pytest.raises(AttributeError, match="has no attribute 'Lerner'"):
+        _ = home.Lerner
+    # Of a function in sight a type checker would take every name for one that is there
+    (guard,) = (
+        node for node in ast.parse(inspect.getsource(home)).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "not TYPE_CHECKING"
+    )  # fmt: skip
+    assert [inner.name for inner in guard.body] == ["__getattr__"]
 
 
 def test_the_version_is_the_installed_one():

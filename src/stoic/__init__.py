@@ -41,13 +41,15 @@ __all__ = [
 __version__ = "0.2.0"
 
 
-def __getattr__(name: str) -> object:
-    if name == "recipes":
-        return import_module("stoic.recipes")
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"stoic.{home}"), name)
-    raise AttributeError(f"module 'stoic' has no attribute {name!r}")
+if not TYPE_CHECKING:  # which would take every name for one that is there
+
+    def __getattr__(name: str) -> object:
+        if name == "recipes":
+            return import_module("stoic.recipes")
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f"stoic.{home}"), name)
+        raise AttributeError(f"module 'stoic' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,7 @@ from stoic.experiments import catalogue, find, repeat, reproduce
 from stoic.experiments.outliers import tuning
 from stoic.experiments.reproduction import with_options
 from stoic.problems.tuning import digits_mean
+from stoic.refusal import RefusalError
 
 TINY = {
     "outliers/weights": {},
@@ -288,6 +289,14 @@ def test_a_figure_of_the_users_own_file_runs(jobs, backend, tmp_path):
         {"claim": "It rises.", "source": "ours", "holds": True, "measured": {"last": 4.0}}
     ]
     assert (out / "mine-squares.csv").read_text() == "seed,square\n0,0\n1,1\n2,4\n"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_that_needs_a_library_is_refused_in_a_sentence(jobs, tmp_path):
+    needs = re.sub(r"(def run\(.*\n)", r"\1    import no_such_library\n", MINE)
+    (tmp_path / "mine.py").write_text(needs)
+    with pytest.raises(RefusalError, match=r"mine/squares needs a library: No module .*no_such"):
+        reproduce(f"{tmp_path / 'mine.py'}:FIGURE", jobs=jobs, out=tmp_path / "out")
 
 
 def test_a_file_without_the_figure_is_refused(tmp_path):

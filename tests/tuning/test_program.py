@@ -54,6 +54,12 @@ def test_the_value_comes_back_with_parameters_in_the_arguments():
     assert 0 < result.seconds < 300
 
 
+def test_where_a_program_cannot_be_stopped_it_is_not_begun(monkeypatch):
+    monkeypatch.delattr("os.killpg")
+    with pytest.raises(RefusalError, match=r"on Windows give stoic\.tune a function"):
+        python("print(1)").check()
+
+
 def test_no_shell_reads_the_arguments():
     program = python("import sys; print(len(sys.argv[1]))")
     assert program.run({"x": "$(echo 1); *"}).value == 12

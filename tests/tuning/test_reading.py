@@ -31,6 +31,7 @@ LOSS = r"regex:loss=(\S+)"
         (r"regex:elapsed (\d+)", "elapsed 2d5h", 2.0),
         (r"regex:ckpt-([\d.]+)", "ckpt-0.25e10.pt", 0.25),
         (r"regex:^acc (\d+)%$", "acc 93%\ndone", 93.0),
+        (r"regex:^acc (\d+)%$", "acc 93%\r\ndone\r\n", 93.0),
         ("json:loss", '{"loss": 1}\n{"loss": 2}\nbye', 2.0),
         ("json:a.b.1", '{"a": {"b": [1, 2.5]}}', 2.5),
         ("json:loss", '{"loss": -Infinity}', -math.inf),

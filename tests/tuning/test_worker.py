@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from dataclasses import replace
 
 import pytest
 
-from stoic.tuning.worker import Worker
+from stoic.tuning.worker import Worker, _started
 
 
 def test_we_are_alive_and_survive_being_recorded():
@@ -39,6 +40,18 @@ def test_another_process_with_our_number_is_not_us():
     assert replace(me, started="").alive is False
     assert replace(me, boot="another").alive is False
     assert replace(me, host="elsewhere//").alive is None
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="there is no ps")
+def test_without_proc_a_worker_is_the_same_in_another_time_zone(monkeypatch):
+    monkeypatch.setattr("stoic.tuning.worker._content", lambda path: "")
+    monkeypatch.setattr("os.path.exists", lambda path: False)
+    started = []
+    for zone in ("UTC", "America/New_York", "Asia/Kolkata"):
+        monkeypatch.setenv("TZ", zone)
+        started.append(_started(os.getpid()))
+    assert started[0]
+    assert started == started[:1] * 3
 
 
 def test_where_no_process_is_seen_nobody_is_dead(monkeypatch):

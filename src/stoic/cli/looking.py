@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stoic.cli.options import command, option
-from stoic.cli.printing import check_format, note, write_picture
+from stoic.cli.printing import check_format, note, print_records, write_picture
 from stoic.cli.studies import Place, check_single, given, look_with
 from stoic.printable import to_json
 from stoic.refusal import RefusalError
@@ -64,7 +64,6 @@ def trust(
     from stoic.integrations.optuna.explanation import excluded_lines, unfinished_lines
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.pictures import check_picture
-    from stoic.tuning.views.records import render
     from stoic.tuning.views.timeline import draw
     from stoic.tuning.views.trust import Trust
 
@@ -82,7 +81,7 @@ def trust(
     known = judged.explanation
     for line in [*unfinished_lines(known.partial), *excluded_lines(known)]:
         note(line)
-    print(render(judged.lines() if form == "table" else judged.records(), form))
+    print_records(judged.lines() if form == "table" else judged.records(), form)
 
 
 @command()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,22 @@ from stoic.refusal import RefusalError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from stoic.tuning.views.records import Record
+
 
 def note(text: str) -> None:
     """Print a note to standard error, beside the output."""
     print(printable(text), file=sys.stderr)
+
+
+def print_records(records: Sequence[Record] | Record, form: str, flatten: bool = False) -> None:
+    """Print records in one of the formats; CSV in a file is in UTF-8, as it is read."""
+    from stoic.tuning.views.records import render
+
+    text = render(records, form, flatten)
+    if form == "csv" and isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")
+    print(text)
 
 
 def check_format(form: str) -> None:

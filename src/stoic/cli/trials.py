@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from stoic.cli.options import argument, command, option
-from stoic.cli.printing import check_format, note
+from stoic.cli.printing import check_format, note, print_records
 from stoic.cli.studies import Place, check_single, given, look_with, silence_optuna
 from stoic.printable import printable
 from stoic.refusal import RefusalError
@@ -125,12 +125,12 @@ def studies(
     import optuna
 
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.views.records import render, study_record
+    from stoic.tuning.views.records import study_record
 
     opened = Place(None, None, storage, storage_class).open(only_read=True)
     with in_one_sentence("Could not read the storage"):
         records = [study_record(each) for each in optuna.get_all_study_summaries(opened)]
-    print(render(records, "json" if json else form))
+    print_records(records, "json" if json else form)
 
 
 @command("delete-study", yes=option("Do not ask.", "--yes", "-y"))
@@ -186,7 +186,6 @@ def ask(
     from stoic.tuning.search import Search, StudyMethod
     from stoic.tuning.space import parse_assignments, parse_json
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.views.records import render
 
     if search_space is not None and param:
         raise RefusalError("--param and --search-space say the same: leave out one of them.")
@@ -199,7 +198,7 @@ def ask(
     with in_one_sentence("Could not create a trial"):
         search = Search(space=space, seed=seed, startup=startup, recipe=method)
         trial = ask_for(study, search, fix or [], changed)
-    print(render({"number": trial.number, "params": dict(trial.params)}, form, flatten))
+    print_records({"number": trial.number, "params": dict(trial.params)}, form, flatten)
 
 
 @command(
@@ -364,13 +363,13 @@ def trials(*, place: Place, form: str = "table", flatten: bool, json: bool) -> N
     check_format(form)
     from stoic.integrations.optuna.objectives import objective_names
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.views.records import render, trial_record
+    from stoic.tuning.views.records import trial_record
 
     study = place.load(only_read=True)
     with in_one_sentence("Could not read the trials"):
         names = objective_names(study)
         records = [trial_record(trial, names) for trial in study.trials]
-    print(render(records, form, flatten))
+    print_records(records, form, flatten)
 
 
 @command("best-trial")
@@ -390,10 +389,10 @@ def best_trial(
     form = "json" if json else form
     check_format(form)
     from stoic.tuning.storage import in_one_sentence
-    from stoic.tuning.views.records import best_records, render
+    from stoic.tuning.views.records import best_records
 
     study = place.load(only_read=True)
     check_single(study, "best-trial", "stoic show prints its front")
     with in_one_sentence("Could not read the trials"):
         records = best_records(study, form, look_with(study, recipe), given(study, fix))
-    print(render(records, form, flatten))
+    print_records(records, form, flatten)

@@ -258,7 +258,8 @@ def _replace(path: Path, write: Callable[[Path], object]) -> None:
     temporary = Path(name)
     try:
         write(temporary)
-        temporary.chmod(0o644)  # ``mkstemp`` lets nobody else read it
+        os.umask(mask := os.umask(0))  # it can only be read by being set
+        temporary.chmod(0o666 & ~mask)  # ``mkstemp`` lets nobody else read it
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -91,6 +91,8 @@ def sweep(
             parts[index] = rows if partial is None else partial.keep(cells[index], rows)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_interrupted(figure.name, len(cells), partial)) from None
+    except ImportError as missing:
+        raise RefusalError(f"A run of {figure.name} needs a library: {missing}") from missing
     return [parts[k] for k in range(len(cells))]
 
 

@@ -113,7 +113,8 @@ class Stop:
 
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            hangup = getattr(signal, "SIGHUP", signal.SIGINT)  # Windows has none
+            for number in {signal.SIGINT, signal.SIGTERM, hangup}:
                 # Ignored as under nohup, or handled by something that is not Python: left alone.
                 if signal.getsignal(number) not in (signal.SIG_IGN, None):
                     self._before[number] = signal.signal(number, self._note)

@@ -128,7 +128,12 @@ class Program:
     intermediate: Reading | None = None
 
     def check(self) -> None:
-        """Refuse a directory or a program that does not exist."""
+        """Refuse a directory or a program that does not exist, and Windows."""
+        if not hasattr(os, "killpg"):
+            raise RefusalError(
+                "Programs run on Linux and macOS alone, where all that they start can be stopped: "
+                "on Windows give stoic.tune a function, use stoic ask and tell, or WSL."
+            )
         if not self.directory.is_dir():
             raise RefusalError(
                 f"There is no directory {str(self.directory)!r} to run the program in."

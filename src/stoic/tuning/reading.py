@@ -82,7 +82,8 @@ class Reading:
                     f"The regular expression {rule!r} has no group: put parentheses around the "
                     "number, as in 'loss=(.*)'."
                 )
-            return cls(written, lambda text: _from_pattern(pattern, text))
+            # $ is the end of a line, also of a program that ends them as Windows does
+            return cls(written, lambda text: _from_pattern(pattern, text.replace("\r\n", "\n")))
         if kind == "json":
             keys = rule.split(".")
             if not all(keys):

@@ -108,7 +108,11 @@ def open_storage(
         ) from error
     except ImportError as error:
         kind = make_url(url).get_backend_name()
-        install = "pip install 'stoic[postgresql]'" if kind == "postgresql" else "install it"
+        install = "install it"
+        if kind == "postgresql":
+            install = (
+                "pip install 'stoic[postgresql]', and begin the URL with postgresql+psycopg://"
+            )
         raise RefusalError(
             f"Cannot open the storage {shown(url)!r}, the driver of {kind} is missing: "
             f"{cause(error)}; {install}."

@@ -102,9 +102,10 @@ def _started(pid: int) -> str:
     if os.path.exists("/proc/self/stat"):
         return ""  # /proc shows processes, and not this one
     try:
-        # macOS has no /proc
+        # macOS has no /proc. Its ps writes the time by zone and language of whoever asks
         listed = subprocess.run(
             ["ps", "-o", "state=,lstart=", "-p", str(pid)],
+            env={**os.environ, "TZ": "UTC", "LC_ALL": "C"},
             capture_output=True,
             text=True,
             check=False,

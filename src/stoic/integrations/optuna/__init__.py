@@ -58,9 +58,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name != "RobustImportanceEvaluator":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from stoic.integrations.optuna.importance import RobustImportanceEvaluator
+if not TYPE_CHECKING:  # which would take every name for one that is there
 
-    return RobustImportanceEvaluator
+    def __getattr__(name: str) -> object:
+        if name != "RobustImportanceEvaluator":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from stoic.integrations.optuna.importance import RobustImportanceEvaluator
+
+        return RobustImportanceEvaluator
