@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from stoic.experiments.contest import final, libraries, networks, noisy, penalised
+from stoic.experiments.contest import final, graded, libraries, networks, noisy, penalised
 from stoic.experiments.contest.cases import CASES, Quadratic, needle
 from stoic.experiments.contest.functions import _CENTRE, _CENTRE_40, FUNCTIONS
 from stoic.experiments.contest.scenes import (
@@ -198,6 +198,29 @@ def test_a_share_of_the_cube_has_values_and_the_rest_a_penalty(name):
             least = {"near": function.best - 2.0 * function.span}.get(scene, -1e6)
             observed = world.observe(beyond, 3)
             assert math.isnan(observed) if scene == "reported" else observed == least
+
+
+def test_grades_have_few_values_and_the_chances_that_are_said():
+    best = FUNCTIONS["branin"].at(np.array(MAXIMISERS["branin"]))
+    worlds = {
+        scene: World.of(graded.ground(scene, "branin", 0), graded.SCENES[scene], 0)
+        for scene in graded.SCENES
+    }
+    found = {
+        scene: np.array([world.observe(best, t) for t in range(LENGTH)])
+        for scene, world in worlds.items()
+    }
+    assert {0.0, 1.0} == set(found["success"])
+    assert found["success"].mean() == pytest.approx(0.95, abs=0.02)
+    assert found["share"].mean() == pytest.approx(0.95, abs=0.01)
+    assert found["share"].var() == pytest.approx(0.95 * 0.05 / 10.0, rel=0.2)
+    assert (found["exact"] == 5.0).all()
+    assert set(found["rating"]) == {3.0, 4.0, 5.0}
+    ground = worlds["wrong"].ground
+    far = max((ground.at(u) for u in np.random.default_rng(0).random((100, 2))), key=ground.score)
+    wrong = np.array([worlds["wrong"].observe(far, t) for t in range(LENGTH)])
+    assert (wrong == 5.0).mean() == pytest.approx(0.1, abs=0.02)
+    assert set(wrong) == {1.0, 5.0}
 
 
 def test_categories_have_one_best_and_differ_by_seed():

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ACROSS = 36  # letters of a title that a panel is wide enough for
+_SHORT = 50.0  # ratio of the ends of an axis on which powers of ten are two at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,9 @@ def plot(
     for scene, axes in zip(settings.games, grid.flat, strict=False):
         numbers = {name: scores.score(of) for (each, name), of in found.items() if each == scene}
         panel(axes, numbers, names, fill(scenes[scene].title, _ACROSS))
+    lower, upper = grid[0, 0].get_xlim()
+    if upper < _SHORT * lower:
+        pictures.plain_numbers(grid[0, 0])  # of all, which share the axis
     picture.supxlabel(label, fontsize=9)
     explain_marks(picture)
     return picture
