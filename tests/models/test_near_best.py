@@ -10,6 +10,7 @@ from stoic.data import Observations
 from stoic.domains import Lattice
 from stoic.models.near_best import _at_results, _chosen, _Near
 from stoic.models.window import Bounds
+from stoic.policies.trust_region import _settled
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.mixture import Averaged
 from stoic.posteriors.refined import Refined
@@ -274,6 +275,25 @@ def test_equal_results_at_the_best_have_the_step_of_all():
     near = all_of_them.only(np.arange(60))
     assert near.observed.min() == near.observed.max()
     assert model(PLANE, near, None).prior.noise < 0.01
-    given = model.for_some_of(all_of_them)
+    given = model.with_step_of(all_of_them)
     assert given(PLANE, near, None).prior.noise >= 0.999 / 12.0
-    assert given.for_some_of(near) is given
+    assert given.with_step_of(near) is given
+
+
+def test_few_values_have_their_step_in_all_models_of_many_results():
+    """Of 300, in any unit: in the window, in reports about the best, and in a local search."""
+    rng = np.random.default_rng(1)
+    x = np.concatenate([0.5 + 0.02 * rng.standard_normal((140, 2)), rng.random((160, 2))])
+    success = rng.random(300) < np.where(np.abs(x - 0.5).max(axis=1) < 0.15, 0.97, 0.2)
+    trust = []
+    for unit in (1.0, 1e4):
+        learner = Learner(Box([0.0, 0.0], [1.0, 1.0]), seed=0)
+        learner.tell(x, unit * success)
+        trust.append(learner.trust)
+        assert learner.posterior.prior.noise >= 0.99 * unit**2 / 12.0
+        found = learner.recommend()
+        assert 0.9 * unit < found.mean < 1.1 * unit
+        assert found.upper - found.lower > 0.02 * unit  # 4 * .29 / 300^(1/2) is .07
+        _, local = _settled(learner.view())
+        assert local.prior.noise >= 0.99 * unit**2 / 12.0
+    np.testing.assert_allclose(trust[0], trust[1], atol=1e-3)

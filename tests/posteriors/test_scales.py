@@ -142,9 +142,14 @@ CONTINUOUS = np.arange(1.0, 17.0) ** 0.5
         ([0.0, 1.0] * 4 + [np.nan, np.inf], 1.0),
         ([5.0, 5.0, 3.0, 3.0, 1.0, 1.0, 1.0], 2.0),
         ([0.3, 0.3, 0.1, 0.1, 0.4, 0.4, 0.4], 0.1),
+        ([0.3, 0.1 + 0.2, 0.0, 0.0, 0.1 * 3, 0.6, 0.6], 0.3),
+        ([0.0, 1.0, 0.0, 1.0 + 1e-15, 1.0, 0.0], 1.0),
         (CONTINUOUS, 0.0),
         ([0.0] * 20 + [1.0], 0.0),  # one differs: an outlier, or not
         ([0.0] * 20 + [0.5, 0.9], 0.0),
+        ([3.0] * 58 + [1e6, 1e6], 0.0),
+        ([0.0] * 45 + [1.0] * 3, 1.0),
+        ([-1.7e308, 1.7e308] * 3, 0.0),  # it is no number
         ([*CONTINUOUS, *[1e6] * 5], 0.0),  # outliers that are equal
         ([], 0.0),
         ([np.nan], 0.0),
@@ -159,6 +164,31 @@ def test_exact_results_that_are_repeated_have_no_step():
     y, x = np.tile([1.0, 2.0, 3.0], 5), np.tile(BOX.sample(3, np.random.default_rng(0)), (5, 1))
     assert step_of(told(y, x)) == 0.0
     assert step_of(told(y)) == 1.0
+    # As few levels at many inputs, and some of them again
+    levels, inputs = np.repeat([1.0, 2.0, 3.0], 6), BOX.sample(18, np.random.default_rng(1))
+    assert step_of(told(levels, inputs)) == 1.0
+    again = np.concatenate([levels, levels[:8]]), np.concatenate([inputs, inputs[:8]])
+    assert step_of(told(*again)) == 0.0
+    again[0][-1] = 3.0  # at an input that had 2
+    assert step_of(told(*again)) == 1.0
+
+
+def test_of_arms_that_differ_every_result_counts():
+    arms = BOX.sample(4, np.random.default_rng(0))
+    y, x = np.zeros(100), np.repeat(arms, 25, axis=0)
+    y[:10] = 1.0  # of the first arm
+    assert step_of(told(y, x)) == 1.0
+    assert step_of(told(y[:25], x[:25])) == 1.0
+
+
+def test_bounds_and_results_with_a_noise_of_their_own_have_no_step():
+    y, x = np.tile([0.0, 1.0], 10), BOX.sample(20, np.random.default_rng(0))
+    assert step_of(Observations(x, y, np.full(20, 0.01))) == 0.0
+    bounded = np.append(y, [0.3, 0.31, 0.7]), np.concatenate([x, x[:3] + 0.1])
+    censored = np.arange(23) >= 20
+    assert (
+        step_of(Observations(bounded[1], bounded[0], np.full(23, np.nan), censored=censored)) == 1.0
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 0.5, -1e9 / 3.0])

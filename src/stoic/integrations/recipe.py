@@ -19,7 +19,7 @@ from stoic.learner import Learner
 from stoic.policies.base import Policy, Wrapper
 from stoic.policies.satisficing import Satisficing
 from stoic.recipes import Balancing, Parts
-from stoic.recipes.base import written
+from stoic.recipes.base import without_brackets
 from stoic.refusal import RefusalError
 from stoic.user_file import run_file
 
@@ -31,7 +31,7 @@ RECIPE = "stoic:recipe"  # user attribute of a study: the text of its recipe
 DEFAULT: Recipe = recipes.robust()
 
 _IN_A_FILE = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)(\(\))?")
-_OTHERWISE = "(...)"  # after the name of a recipe with arguments that a text cannot express
+_UNSAID = "(...)"  # after the name of a recipe with arguments that a text cannot express
 _LONGEST = 1000  # letters of a text
 
 
@@ -95,10 +95,11 @@ def parse(text: str, directory: Path = Path()) -> recipes.Recipe[Any] | InFile:
             f"A recipe has at most {_LONGEST} letters, got {len(text)} that begin with "
             f"{text[:40]!r}."
         )
-    if text.endswith(_OTHERWISE):
+    text = text.strip()
+    if text.endswith(_UNSAID):
         raise RefusalError(f"{text} has what no text can express: give the recipe itself.")
-    if _IN_A_FILE.fullmatch(text.strip()):
-        return InFile(text.strip(), directory)
+    if _IN_A_FILE.fullmatch(text):
+        return InFile(text.removesuffix("()"), directory)
     if re.search(r"\.py\b", text):
         raise RefusalError(f"Which function is missing in the recipe {text!r}: FILE.py:FUNCTION.")
     return read(text)
@@ -106,7 +107,7 @@ def parse(text: str, directory: Path = Path()) -> recipes.Recipe[Any] | InFile:
 
 def load(recipe: Recipe | str) -> Recipe:
     """Read a text, and run the file that it or a recipe is in."""
-    found = written(parse(recipe) if isinstance(recipe, str) else recipe)
+    found = _value(parse(recipe) if isinstance(recipe, str) else recipe)
     if isinstance(found, InFile):
         return found.load()
     if not callable(found):
@@ -183,7 +184,7 @@ def record_recipe(study: Study, recipe: Recipe) -> None:
     text = text_of(recipe)
     if text is None:
         writer = recipe.write if isinstance(recipe, recipes.Recipe) else recipe
-        text = getattr(writer, "__name__", type(writer).__name__) + _OTHERWISE
+        text = getattr(writer, "__name__", type(writer).__name__) + _UNSAID
     earlier = stored_recipe(study)
     if text != earlier and replaces(recipe, earlier):
         study.set_user_attr(RECIPE, text)
@@ -213,10 +214,18 @@ def recipe_to_look_with(study: Study) -> tuple[Recipe, str | None]:
     return recipe, None
 
 
+def _value(found: object) -> object:
+    """Return the recipe of a function that writes one; others as they are."""
+    try:
+        return without_brackets(found)
+    except TypeError as error:
+        raise RefusalError(f"{error} Give it as a recipe that has its arguments.") from error
+
+
 def _from_file(path: Path, name: str) -> object:
     """Return a function or a recipe of a file, after running the file."""
     module = run_file(path, f"stoic_recipe_{path.stem}")
-    found = written(getattr(module, name, None))
+    found = _value(getattr(module, name, None))
     if not callable(found) and not isinstance(found, Parts | Balancing):
         public = [key for key, value in vars(module).items() if callable(value)]
         raise RefusalError(f"There is no function {name!r} in {path}: {meant(name, public)}")

@@ -111,9 +111,10 @@ class Search:
 
     def typical(self, centre: float, spread: float) -> Prior:
         """Prior with the fitting's typical hyperparameters, or the given one."""
-        if not isinstance(self.rules.fitting, Fitting):
+        fitting = self.rules.with_step_of(self.observations).fitting
+        if not isinstance(fitting, Fitting):
             return self.rules.prior
-        typical = replace(self.rules.fitting, scale=lambda *_: (centre, spread))
+        typical = replace(fitting, scale=lambda *_: (centre, spread))
         none = self.observations.until(0)  # given no rows, a fit has its typical hyperparameters
         return typical(self.domain, none, Hypothesis(np.empty(0)), self.rules.prior)
 

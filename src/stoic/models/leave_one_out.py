@@ -186,10 +186,10 @@ class LeaveOneOutGP:
         """Number of rows up to which the model is exact."""
         return math.inf if self.bounds is None else self.bounds.exact
 
-    def for_some_of(self, observations: Observations) -> Self:
-        """Return the model of some of these observations, with what only all of them show.
+    def with_step_of(self, observations: Observations) -> Self:
+        """Return the model of some of these observations, with the step of all of them.
 
-        That is whether they have few values: those at a place may all be equal.
+        Those at a place may all be equal.
         """
         if not isinstance(self.fitting, Fitting) or self.fitting.step is not None:
             return self
@@ -206,7 +206,7 @@ class LeaveOneOutGP:
         self, domain: Domain, observations: Observations, previous: Posterior | None = None
     ) -> Posterior:
         if self.bounds is not None and len(observations) > self.exact:
-            model = self.for_some_of(observations)
+            model = self.with_step_of(observations)
             return given_any_number(model, domain, observations, previous, self.bounds)
         earlier = None if previous is None else previous.fitted_defence
         judged = self.fit(domain, observations, earlier)
@@ -253,7 +253,7 @@ class LeaveOneOutGP:
 
         They are drawn from their posterior, always from the same stream.
         """
-        model = self.for_some_of(observations)
+        model = self.with_step_of(observations)
         rng = np.random.default_rng(0)
         explanations = posterior.parts if isinstance(posterior, MixturePosterior) else (posterior,)
         odds = posterior.weights if isinstance(posterior, MixturePosterior) else np.ones(1)
@@ -295,7 +295,7 @@ class LeaveOneOutGP:
         permitted: Booleans | None = None,
     ) -> Posterior:
         """Refine what is reported about the best row, see :mod:`stoic.models.near_best`."""
-        model = self.for_some_of(observations)
+        model = self.with_step_of(observations)
         return refined(model, domain, observations, posterior, integrated, permitted)
 
     def log_density(

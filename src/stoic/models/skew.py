@@ -19,6 +19,7 @@ from stoic.data import DISTRUSTED, Array, Booleans, Observations
 from stoic.defences.plateau import small_sample_factor
 from stoic.models.fixed_points import Search
 from stoic.models.hypotheses import Hypothesis
+from stoic.posteriors.fitting import Fitting
 from stoic.posteriors.scales import median_and_mad_in_space
 
 _FEWEST = 3  # rejected results that are too good: two may well be outliers
@@ -55,6 +56,9 @@ def with_few_good_results(
     if too_good.sum() < _FEWEST or not _due(earlier, too_good):
         return None
     scale = AsinhScale(*median_and_mad_in_space(search.domain, observations))
+    if isinstance(rules.fitting, Fitting) and rules.fitting.step:
+        # A step that is given is one on the scale of the results
+        rules = replace(rules, fitting=replace(rules.fitting, step=None))
     other = Search(rules, search.domain, scale.of(observations))
     there, evidence = _likeliest(other, scale, observations)
     evidence -= rules.outlier_penalty * small_sample_factor(observations)

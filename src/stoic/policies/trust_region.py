@@ -419,7 +419,7 @@ def _fitted(view: View, region: Region) -> Posterior | None:
         return None
     assert isinstance(view.domain, Box)
     assert isinstance(model, Windowed)
-    return model.for_some_of(observations)(region.box(view.domain), near, None)
+    return model.with_step_of(observations)(region.box(view.domain), near, None)
 
 
 def _single(part: Box) -> bool:

@@ -135,8 +135,11 @@ class Windowed(Protocol):
     @property
     def exact(self) -> float: ...
 
-    def for_some_of(self, observations: Observations) -> Model:
-        """Return the model of some of these observations, with what only all of them show."""
+    def with_step_of(self, observations: Observations) -> Model:
+        """Return the model of some of these observations, with what only all of them show.
+
+        That is the step of results with few values.
+        """
 
     def window(
         self, observations: Observations, posterior: Posterior

@@ -344,8 +344,9 @@ class Problem:
         self.bounds = np.log([[prior.lower, prior.upper] for prior in priors])
         step = step_of(observations) if fitting.step is None else fitting.step
         if step > 0.0:
-            least = min(2.0 * math.log(step / scale) - math.log(12.0), self.bounds[-1, 1])
-            self.bounds[-1, 0] = max(self.bounds[-1, 0], least)
+            least = 2.0 * (math.log(step) - math.log(scale)) - math.log(12.0)
+            self.bounds[-1, 0] = np.clip(least, *self.bounds[-1])
+            self.free[-1] = self.bounds[-1, 0] < self.bounds[-1, 1]
         # Every prior's median, but moderate lengthscales: a flat start hides the data.
         self.typical = np.array([
             0.5 * np.log(domain.dim) + np.log(0.5) if kind == "lengthscale"

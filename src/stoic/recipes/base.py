@@ -122,6 +122,12 @@ def recipe(
     return write
 
 
-def written(found: object) -> object:
-    """Return the recipe that a decorated function writes without arguments; others as they are."""
+def without_brackets(found: object) -> object:
+    """Return the recipe that a decorated function writes without arguments; others as they are.
+
+    Raises
+    ------
+    TypeError
+        If it needs some.
+    """
     return found() if callable(found) and getattr(found, "writes_a_recipe", False) else found
