@@ -97,7 +97,9 @@ def parse(text: str, directory: Path = Path()) -> recipes.Recipe[Any] | InFile:
         )
     text = text.strip()
     if text.endswith(_UNSAID):
-        raise RefusalError(f"{text} has what no text can express: give the recipe itself.")
+        raise RefusalError(
+            f"{text} has what no text can express: give the recipe itself, or FILE.py:NAME."
+        )
     if _IN_A_FILE.fullmatch(text):
         return InFile(text.removesuffix("()"), directory)
     if re.search(r"\.py\b", text):
