@@ -220,8 +220,9 @@ def test_refusals():
     ):
         with pytest.raises(ValueError, match=match):
             RobustGaussianProcessRegressor(**options).fit(X, y)
-    with pytest.raises(TypeError, match=r"write gp_ucb\(\) instead of gp_ucb"):
-        RobustGaussianProcessRegressor(recipes.gp_ucb).fit(X, y)
+    with pytest.raises(ValueError, match="stable_opt: missing a required argument: 'radius'"):
+        RobustGaussianProcessRegressor(recipes.stable_opt).fit(X, y)
+    RobustGaussianProcessRegressor(recipes.gp_ucb).fit(X, y)
     for count in (-1, 2.5):
         with pytest.raises(ValueError, match="n_samples is a number of functions, from 0 on"):
             regressor.fit(X, y).sample_y(X, count)

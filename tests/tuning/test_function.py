@@ -503,7 +503,7 @@ def test_a_function_makes_a_grid():
     result = tune(valley, SPACE, n_trials=12, recipe=phased)
     assert {round(10.0 * x["x"]) / 10.0 == x["x"] for x in result.x_iters} == {True}
     assert result.explanation.left_out == {}
-    assert RECIPE not in result.study.user_attrs
+    assert result.study.user_attrs[RECIPE] == "phased(...)"
 
 
 def test_a_result_prints_what_show_prints():
