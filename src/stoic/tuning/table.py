@@ -8,7 +8,7 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
@@ -71,10 +71,10 @@ class Table:
         """Add the trials to a study; say how many of them it had already, empty if none."""
         known = set(map(_result, study.get_trials(deepcopy=False)))
         console = Console(stderr=True)
-        quiet = len(self.trials) < _MANY or not console.is_terminal
-        study.add_trials(
-            track(self.trials, "adding trials", console=console, transient=True, disable=quiet)
-        )
+        added: Iterable[FrozenTrial] = self.trials
+        if console.is_terminal and len(self.trials) >= _MANY:
+            added = track(self.trials, "adding trials", console=console, transient=True)
+        study.add_trials(added)
         count = sum(_result(trial) in known for trial in self.trials)
         if not count:
             return ""
