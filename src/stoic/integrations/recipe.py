@@ -19,7 +19,6 @@ from stoic.learner import Learner
 from stoic.policies.base import Policy, Wrapper
 from stoic.policies.satisficing import Satisficing
 from stoic.recipes import Balancing, Parts
-from stoic.recipes.base import without_brackets
 from stoic.refusal import RefusalError
 from stoic.user_file import run_file
 
@@ -217,9 +216,11 @@ def recipe_to_look_with(study: Study) -> tuple[Recipe, str | None]:
 
 
 def _value(found: object) -> object:
-    """Return the recipe of a function that writes one; others as they are."""
+    """Return the recipe that a decorated function writes without arguments; others as they are."""
+    if not (callable(found) and hasattr(found, "writes_a_recipe")):
+        return found
     try:
-        return without_brackets(found)
+        return found()
     except TypeError as error:
         raise RefusalError(f"{error} Give it as a recipe that has its arguments.") from error
 

@@ -66,7 +66,8 @@ class Search:
     """Search for fixed points, by the rules of one model on one set of observations."""
 
     def __init__(self, rules: LeaveOneOutGP, domain: Domain, observations: Observations) -> None:
-        self.rules, self.domain, self.observations = rules, domain, observations
+        self.rules, self.domain = rules.with_step_of(observations), domain
+        self.observations = observations
         self._covariances = Covariances(observations.x)
 
     @cached_property
@@ -111,10 +112,9 @@ class Search:
 
     def typical(self, centre: float, spread: float) -> Prior:
         """Prior with the fitting's typical hyperparameters, or the given one."""
-        fitting = self.rules.with_step_of(self.observations).fitting
-        if not isinstance(fitting, Fitting):
+        if not isinstance(self.rules.fitting, Fitting):
             return self.rules.prior
-        typical = replace(fitting, scale=lambda *_: (centre, spread))
+        typical = replace(self.rules.fitting, scale=lambda *_: (centre, spread))
         none = self.observations.until(0)  # given no rows, a fit has its typical hyperparameters
         return typical(self.domain, none, Hypothesis(np.empty(0)), self.rules.prior)
 

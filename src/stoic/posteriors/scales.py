@@ -12,8 +12,8 @@ from stoic.domains import Domain
 from stoic.linalg import squared_distances
 
 _RARE = 0.05  # share of the results, of which fewer may be outliers
-# Repeats at inputs, none of which differ. Of 40 trials of 40 settings with few exact values, up to
-# 15 were repeats
+# Repeats at inputs, none of which differ: of 30 trials of 40 settings with 2, 4 and 10 exact values
+# 15, 15 and 9 were repeats, and are 9, 9 and 7.
 _EXACT = 8
 _SAME = 1e-12  # of the median distance of values, which are one if they are nearer
 
@@ -56,10 +56,8 @@ def step_of(observations: Observations) -> float:
     y = observations.observed[learned]
     if len(y) < 4 or 2 * (len(np.unique(y)) - 1) > len(y) - 1:
         return 0.0
-    _, first, at = np.unique(
-        observations.x[learned], axis=0, return_index=True, return_inverse=True
-    )
-    at = at.ravel()
+    x = observations.x[learned]
+    _, first, at = np.unique(x, axis=0, return_index=True, return_inverse=True)
     differ = np.zeros(len(first), dtype=bool)
     differ[at[y != y[first[at]]]] = True
     counted = differ[at]

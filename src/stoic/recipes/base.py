@@ -120,14 +120,3 @@ def recipe(
     write.__signature__ = signature  # type: ignore[attr-defined]
     write.writes_a_recipe = True  # type: ignore[attr-defined]
     return write
-
-
-def without_brackets(found: object) -> object:
-    """Return the recipe that a decorated function writes without arguments; others as they are.
-
-    Raises
-    ------
-    TypeError
-        If it needs some.
-    """
-    return found() if callable(found) and getattr(found, "writes_a_recipe", False) else found

@@ -7,7 +7,7 @@ random settings: a run succeeds with the probability .95 - .6 s, and a rating is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
@@ -65,12 +65,11 @@ _GRADES = {
     "exact": _rating(0.0),
     "wrong": _rating(0.5),
 }
-_HONEST = Scene("graded", "", honest=True)
 SCENES: dict[str, Scene] = {
-    "success": replace(_HONEST, title="a success, 1, or a failure, 0"),
-    "share": replace(_HONEST, title="the share of ten runs that succeed"),
-    "rating": replace(_HONEST, title="a rating of 1 to 5, with noise"),
-    "exact": replace(_HONEST, title="a rating of 1 to 5, without noise"),
+    "success": Scene("graded", "a success, 1, or a failure, 0", honest=True),
+    "share": Scene("graded", "the share of ten runs that succeed", honest=True),
+    "rating": Scene("graded", "a rating of 1 to 5, with noise", honest=True),
+    "exact": Scene("graded", "a rating of 1 to 5, without noise", honest=True),
     "wrong": Scene(
         "graded",
         "a rating with noise, one in ten 5 instead",

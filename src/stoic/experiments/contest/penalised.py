@@ -63,12 +63,11 @@ _SPACES: dict[str, tuple[float, Callable[[CubeFunction], float]]] = {
     "most": (0.1, lambda function: -1e6),
     "wrong": (0.5, lambda function: -1e6),
 }
-_CLEAN = Scene("penalised", "", honest=True)
 SCENES: dict[str, Scene] = {
-    "reported": replace(_CLEAN, title="half fail, and say so"),
-    "near": replace(_CLEAN, title="half are a range below the worst"),
-    "far": replace(_CLEAN, title="half are -1e6"),
-    "most": replace(_CLEAN, title="nine tenths are -1e6"),
+    "reported": Scene("penalised", "half fail, and say so", honest=True),
+    "near": Scene("penalised", "half are a range below the worst", honest=True),
+    "far": Scene("penalised", "half are -1e6", honest=True),
+    "most": Scene("penalised", "nine tenths are -1e6", honest=True),
     "wrong": replace(
         ordinary(0.05, *ORDINARY, noise=0.0),
         title="half are -1e6, 5 % too good by 0.5 to 3 ranges",
