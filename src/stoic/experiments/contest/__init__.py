@@ -8,6 +8,7 @@ from stoic.experiments.contest import (
     development,
     final,
     graded,
+    held_out,
     long,
     narrow,
     objectives,
@@ -35,4 +36,5 @@ FIGURES = (
     tables.FIGURE,
     long.FIGURE,
     final.FIGURE,
+    held_out.FIGURE,
 )

@@ -7,7 +7,7 @@ function as BoTorch corrupts it. 60 trials each.
 
 from __future__ import annotations
 
-from stoic.experiments.contest import networks, noisy
+from stoic.experiments.contest import networks, suites
 from stoic.experiments.contest.comparison import Settings, figure
 from stoic.experiments.contest.networks import trained
 from stoic.experiments.contest.scenes import Ground, Scene
@@ -30,7 +30,7 @@ LABEL = (
 GAMES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(networks.SCENES, networks.FINAL),
     **{
-        kind: tuple(f"f{f} d{d}" for f in noisy.functions(kind) for d in _DIMENSIONS)
+        kind: tuple(f"f{f} d{d}" for f in suites.functions(kind) for d in _DIMENSIONS)
         for kind in _BBOB
     },
     **dict.fromkeys(_BOTORCH, ("hart6",)),
@@ -41,9 +41,9 @@ def ground(scene: str, problem: str, seed: int) -> Ground:
     """Build the ground truth of a panel; its library is loaded now."""
     if scene in _BBOB:
         function, dim = problem.split()
-        return noisy.bbob_noisy(int(function[1:]), int(dim[1:]), seed)
+        return suites.bbob_noisy(int(function[1:]), int(dim[1:]), seed)
     if scene in _BOTORCH:
-        return noisy.corrupted_hartmann6(scene, seed)
+        return suites.corrupted_hartmann6(scene, seed)
     return trained(problem)
 
 

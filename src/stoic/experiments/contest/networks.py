@@ -30,10 +30,10 @@ FINAL = (
 )  # fmt: skip
 TABLES = frozenset(DEVELOPMENT + FINAL)
 
-_SPOILT = ((0.05, slightly_better), (0.1, missing))
+SPOILT = ((0.05, slightly_better), (0.1, missing))
 SCENES: dict[str, Scene] = {
     "as is": Scene("as is", "tables as they are", honest=True),
-    "spoilt": Scene("spoilt", "tables, 5 % slightly too good, 10 % nan", outliers=_SPOILT),
+    "spoilt": Scene("spoilt", "tables, 5 % slightly too good, 10 % nan", outliers=SPOILT),
 }
 
 

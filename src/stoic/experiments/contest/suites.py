@@ -1,7 +1,7 @@
-"""Noisy problems of other libraries: COCO's bbob-noisy, BoTorch's corrupted Hartmann function.
+"""Problems of other libraries: COCO's bbob and bbob-noisy, BoTorch's corrupted Hartmann function.
 
-Their noise is their own, drawn by their libraries in the order of the results. It is paired, too:
-it does not depend on the queries.
+The noise of the last two is their own, drawn by their libraries in the order of the results. It is
+paired, too: it does not depend on the queries.
 """
 
 from __future__ import annotations
@@ -43,28 +43,24 @@ def functions(kind: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class BbobNoisy(Ground):
-    """Noisy function with its noise-free twin. Observing advances the noise.
+class Bbob(Ground):
+    """Function of COCO's bbob.
 
     Attributes
     ----------
     name, dim:
-        Name such as ``f101 d2``; and d.
-    noisy, clean:
-        COCO's problems, minimised.
+        Name such as ``f3 d2``; and d.
+    clean:
+        COCO's problem, minimised.
     best, median:
-        Maximum of the negated twin, and its median at uniform points.
-    suite:
-        Kept alive: COCO frees the noisy problem otherwise.
+        Maximum of the negated problem, and its median at uniform points.
     """
 
     name: str
     dim: int
-    noisy: Any
     clean: Any
     best: float
     median: float
-    suite: Any
     sign = -1.0
 
     @property
@@ -78,9 +74,6 @@ class BbobNoisy(Ground):
     def truth(self, params: Params) -> float:
         return -float(self.clean(self._point(params)))
 
-    def run(self, params: Params, t: int, draws: Draws) -> float:
-        return -float(self.noisy(self._point(params)))
-
     def at(self, u: Array) -> Params:
         return dict(zip(self.space, (10.0 * u - 5.0).tolist(), strict=True))
 
@@ -89,6 +82,36 @@ class BbobNoisy(Ground):
 
     def _point(self, params: Params) -> Array:
         return np.array([params[f"x{k}"] for k in range(self.dim)])
+
+
+@dataclass(frozen=True, eq=False)
+class BbobNoisy(Bbob):
+    """Noisy function of bbob-noisy with its noise-free twin. Observing advances the noise.
+
+    Attributes
+    ----------
+    noisy:
+        COCO's noisy problem; ``clean`` is its twin.
+    suite:
+        Kept alive: COCO frees the noisy problem otherwise.
+    """
+
+    noisy: Any
+    suite: Any
+
+    def run(self, params: Params, t: int, draws: Draws) -> float:
+        return -float(self.noisy(self._point(params)))
+
+
+def bbob(function: int, dim: int, seed: int) -> Ground:
+    """Load a function of bbob; each seed has an instance of it.
+
+    Raises
+    ------
+    RefusalError
+        If COCO's module is missing.
+    """
+    return Bbob(f"f{function} d{dim}", dim, *_clean(function, dim, 1 + seed % _INSTANCES))
 
 
 def bbob_noisy(function: int, dim: int, seed: int) -> Ground:
@@ -103,18 +126,19 @@ def bbob_noisy(function: int, dim: int, seed: int) -> Ground:
         If COCO's module is missing.
     """
     instance = 1 + seed % _INSTANCES
-    clean, best, median = _twin(TWINS[function], dim, instance)
+    twin = _clean(TWINS[function], dim, instance)
     # The suite numbers its functions from 1.
     chosen = f"function_indices:{function - 100} dimensions:{dim} instance_indices:{instance}"
     suite = _coco().Suite("bbob-noisy", "", chosen)
     noisy = suite[0]
     for _ in range(_APART * seed + _SHIFT * (function - 100)):
         noisy(np.zeros(dim))
-    return BbobNoisy(f"f{function} d{dim}", dim, noisy, clean, best, median, suite)
+    return BbobNoisy(f"f{function} d{dim}", dim, *twin, noisy, suite)
 
 
 @cache
-def _twin(function: int, dim: int, instance: int) -> tuple[Any, float, float]:
+def _clean(function: int, dim: int, instance: int) -> tuple[Any, float, float]:
+    """Load a function of bbob, and compute its ``best`` and ``median``."""
     clean = _coco().BareProblem("bbob", function, dim, instance)
     # The same points for every function and instance
     points = np.random.default_rng(0).uniform(-5.0, 5.0, (_UNIFORM, dim))
@@ -123,7 +147,7 @@ def _twin(function: int, dim: int, instance: int) -> tuple[Any, float, float]:
 
 
 def _coco() -> Any:
-    return load("A function of bbob-noisy", "coco-experiment", "cocoex")[0]
+    return load("A function of COCO", "coco-experiment", "cocoex")[0]
 
 
 def corrupted_hartmann6(kind: str, seed: int) -> Ground:
