@@ -61,6 +61,7 @@ LARGE = [
         "tables",
         "long",
         "final",
+        "held-out",
     )
 ]
 

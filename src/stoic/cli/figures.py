@@ -32,7 +32,7 @@ def list_figures() -> None:
         help="Figures, see stoic list; or FILE.py:FIGURE. They run one after another.",
         metavar="NAME",
     ),
-    every=option("Every figure but contest/final and held-out, which run once a method is frozen.", "--all"),
+    every=option("Every figure but contest/final and contest/held-out, which run once.", "--all"),
     trials=option("Independent runs for each method."),
     rounds=option("Rounds of each run."),
     jobs=option("Processes; one per processor if not said."),

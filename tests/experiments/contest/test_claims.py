@@ -240,8 +240,8 @@ def test_claims_about_the_accuracy_can_fail(wrong, right, holds):
 )
 def test_pictures_and_tables_are_made_of_any_rows(figure, monkeypatch):
     monkeypatch.setattr(final, "trained", lambda *_: None)  # its libraries are extras
-    for build in ("bbob_noisy", "corrupted_hartmann6"):
-        monkeypatch.setattr(final.noisy, build, lambda *_: None)
+    for build in ("bbob", "bbob_noisy", "corrupted_hartmann6"):
+        monkeypatch.setattr(final.suites, build, lambda *_: None)
     settings = replace(figure.settings, trials=2)
     if hasattr(settings, "games"):
         games = {scene: problems[:1] for scene, problems in settings.games.items()}

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from stoic.experiments.contest import final, graded, libraries, networks, noisy, penalised
+from stoic.experiments.contest import (
+    final,
+    graded,
+    held_out,
+    libraries,
+    networks,
+    penalised,
+    suites,
+)
 from stoic.experiments.contest.cases import CASES, Quadratic, needle
 from stoic.experiments.contest.functions import _CENTRE, _CENTRE_40, FUNCTIONS
 from stoic.experiments.contest.scenes import (
@@ -262,20 +270,35 @@ def test_a_table_is_the_benchmark_and_its_score_counts_better_configurations():
 @pytest.mark.parametrize(("function", "constant"), [(101, 0.0), (103, 10.0), (109, 1000.0)])
 def test_a_noisy_function_has_its_twin(function, constant):
     pytest.importorskip("cocoex")
-    ground = noisy.bbob_noisy(function, 2, 1)
+    ground = suites.bbob_noisy(function, 2, 1)
     rng = np.random.default_rng(0)
     points = [named(rng.uniform(-5.0, 5.0, 2)) for _ in range(60)]
     y = [-ground.run(x, t, None) for t, x in enumerate(points)]
     f = [-ground.truth(x) for x in points]
     assert np.median(np.subtract(y, f)) == pytest.approx(constant, abs=0.3)
-    again = noisy.bbob_noisy(function, 2, 1)
+    again = suites.bbob_noisy(function, 2, 1)
     assert y == [-again.run(x, t, None) for t, x in enumerate(points)]
     scores = [ground.score(x) for x in points]
     assert min(scores) > 0.0
     assert np.median(scores) == pytest.approx(1.0, abs=0.4)
-    other = noisy.bbob_noisy(function, 2, 16)  # the same instance, another stretch of the noise
+    other = suites.bbob_noisy(function, 2, 16)  # the same instance, another stretch of the noise
     assert ground.best == other.best
     assert y != [-other.run(x, t, None) for t, x in enumerate(points)]
+
+
+def test_a_function_of_bbob_has_its_optimum_and_no_twin_is_held_out():
+    pytest.importorskip("cocoex")
+    ground = suites.bbob(3, 3, 1)
+    assert ground.score(dict(zip(ground.space, ground.clean.best_parameter(), strict=True))) == 0.0
+    other = suites.bbob(3, 3, 2)
+    assert other.best != ground.best  # another instance
+    rng = np.random.default_rng(0)
+    scores = [ground.score(named(rng.uniform(-5.0, 5.0, 3))) for _ in range(999)]
+    assert min(scores) > 0.0
+    assert np.median(scores) == pytest.approx(1.0, abs=0.2)
+    played = {game.split()[0] for games in held_out.GAMES.values() for game in games}
+    assert len(played) == 18
+    assert not played & {f"f{twin}" for twin in suites.TWINS.values()}
 
 
 def test_a_library_that_is_missing_is_said_before_anything_is_run(monkeypatch):
@@ -283,15 +306,15 @@ def test_a_library_that_is_missing_is_said_before_anything_is_run(monkeypatch):
         raise RefusalError("needs BoTorch")
 
     monkeypatch.setattr(final, "trained", lambda name: None)
-    monkeypatch.setattr(noisy, "bbob_noisy", lambda function, dim, seed: None)
-    monkeypatch.setattr(noisy, "corrupted_hartmann6", lacking)
+    monkeypatch.setattr(suites, "bbob_noisy", lambda function, dim, seed: None)
+    monkeypatch.setattr(suites, "corrupted_hartmann6", lacking)
     with pytest.raises(RefusalError, match="needs BoTorch"):
         final.FIGURE.cells(final.FIGURE.settings)
 
 
 def test_the_final_report_has_the_functions_with_a_twin():
-    assert noisy.functions("cauchy") == (103, 106, 109, 112, 115, 121, 124, 130)
-    played = [problem for kind in noisy.KINDS for problem in final.GAMES[kind]]
+    assert suites.functions("cauchy") == (103, 106, 109, 112, 115, 121, 124, 130)
+    played = [problem for kind in suites.KINDS for problem in final.GAMES[kind]]
     assert len(played) == 48
     assert set(networks.FINAL).isdisjoint(networks.DEVELOPMENT)
 
@@ -301,7 +324,7 @@ def test_the_final_report_has_the_functions_with_a_twin():
 def test_botorch_corrupts_one_result_in_ten_the_same_ones_for_all(kind):
     if find_spec("botorch") is None:
         pytest.skip("botorch is not installed")
-    first, second = (noisy.corrupted_hartmann6(kind, 2) for _ in range(2))
+    first, second = (suites.corrupted_hartmann6(kind, 2) for _ in range(2))
     rng = np.random.default_rng(0)
     hits = []
     for t in range(100):
@@ -322,10 +345,10 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(libraries, "import_module", lacking)
     networks.trained.cache_clear()
-    noisy._twin.cache_clear()
+    suites._clean.cache_clear()
     with pytest.raises(RefusalError, match=r"pip install 'stoic\[contest\]'"):
         networks.trained("car")
     with pytest.raises(RefusalError, match=r"pip install 'stoic\[contest\]'"):
-        noisy.bbob_noisy(101, 2, 0)
+        suites.bbob_noisy(101, 2, 0)
     with pytest.raises(RefusalError, match=r"pip install 'stoic\[botorch\]'"):
-        noisy.corrupted_hartmann6("constant", 0)
+        suites.corrupted_hartmann6("constant", 0)

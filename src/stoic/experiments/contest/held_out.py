@@ -23,6 +23,7 @@ _SCENES: dict[str, Scene] = {
         "spoilt", "5 % slightly too good, 10 % nan, noise 5 %", noise=0.05, outliers=SPOILT
     ),
 }
+GAMES = dict.fromkeys(_SCENES, tuple(f"f{f} d{d}" for d in _DIMENSIONS for f in _FUNCTIONS))
 
 
 def ground(scene: str, problem: str, seed: int) -> Ground:
@@ -34,12 +35,7 @@ def ground(scene: str, problem: str, seed: int) -> Ground:
 FIGURE = figure(
     "contest/held-out",
     "The default against other optimizers on functions that it was not made on",
-    Settings(
-        trials=5,
-        games=dict.fromkeys(_SCENES, tuple(f"f{f} d{d}" for d in _DIMENSIONS for f in _FUNCTIONS)),
-        methods=(DEFAULT, *installed(FAST)),
-        few=(),
-    ),
+    Settings(trials=5, games=GAMES, methods=(DEFAULT, *installed(FAST)), few=()),
     ground,
     _SCENES,
     "true score of what is recommended (0: the optimum, 1: the median of random settings)",
