@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -20,6 +21,9 @@ from stoic.domains.base import (
     having_value,
     rounding,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _BLOCK = 1 << 22  # distances held at once
 
@@ -46,6 +50,10 @@ class Finite:
     finite = True
     _rows: dict[bytes, int] = field(init=False, repr=False)
     _numbers: Integers = field(init=False, repr=False)
+
+    if TYPE_CHECKING:  # the points are given as anything that is an array
+
+        def __init__(self, points: ArrayLike) -> None: ...
 
     def __post_init__(self) -> None:
         points = np.array(numbers(self.points, "A point"))
