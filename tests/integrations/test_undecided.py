@@ -1,12 +1,12 @@
 """A study says when its results do not tell which setting is best."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 from stoic.integrations.optuna import StoicSampler, explain
 from stoic.integrations.optuna.undecided import alone, changed, flat, steep, summit, undecided
@@ -22,6 +22,7 @@ class Result:
     trust: float = 1.0
     number: int = 7
     sd: float = 13.5
+    noise_sd: float = 0.1
 
     @property
     def params(self):
@@ -101,6 +102,27 @@ def test_it_is_known_in_both_directions_what_is_better(direction, better):
 @pytest.mark.parametrize(("error", "said"), [(0.3, False), (3.0, True)])
 def test_results_that_do_not_predict_each_other(error, said):
     assert (undecided(results(error=error)) is not None) == said
+
+
+@pytest.mark.parametrize(("reported", "said"), [(3.0, False), (0.1, True)])
+def test_results_with_much_reported_noise_need_not_predict_each_other(reported, said):
+    precise = [replace(row, sd=0.1) for row in results(12)]
+    noisy = [replace(row, sd=0.1, noise_sd=reported) for row in results(12, error=3.0, seed=1)]
+    assert (undecided([*precise, *noisy]) is not None) == said
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_arms_whose_visitors_differ_are_undecided_if_they_are_alike(alike):
+    rates = {"A": 0.05, "B": 0.053, "C": 0.047, "D": 0.05 if alike else 0.06}
+    arms = {"arm": CategoricalDistribution(list(rates))}
+    study, rng = optuna.create_study(direction="maximize"), np.random.default_rng(1)
+    for arm in [*rates] * 6:
+        visitors, rate = int(10 ** rng.uniform(2.0, 4.7)), rates[arm]
+        share, noise = rng.binomial(visitors, rate) / visitors, rate * (1.0 - rate) / visitors
+        add(study, {"arm": arm}, arms, share, {"stoic:noise": noise})
+    known = explain(study)
+    assert (known.undecided is not None) == alike
+    assert alike or known.recommended.params == {"arm": "D"}
 
 
 def test_nothing_is_said_of_few_equal_or_infinite_results():

@@ -65,9 +65,11 @@ def undecided(rows: Sequence[Row], recommended: float = -np.inf, sign: float = 1
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.array([row.value for row in trusted])
         error = values - np.array([row.expected for row in trusted])
-        total, left = np.mean((values - values.mean()) ** 2), np.mean(error**2)
+        weights = _weights(trusted)
+        total = weights @ (values - weights @ values) ** 2
+        left = weights @ error**2
     if np.isfinite(total) and _differ(values) and left > (1.0 - _PREDICTED) * total:
-        return f"the results of similar settings do not agree with each other: {advice}"
+        return f"the results of similar settings differ as much as those of others: {advice}"
     return None
 
 
@@ -126,6 +128,16 @@ def summit(rows: Sequence[Row], recommended: float, sign: float) -> str | None:
 def _finite(rows: Sequence[Row]) -> list[Row]:
     """Select the rows whose result, and what the others expect there, are finite."""
     return [row for row in rows if np.isfinite(row.value) and np.isfinite(row.expected)]
+
+
+def _weights(rows: Sequence[Row]) -> Array:
+    """Weights of results, whose sum is 1: less where more noise is reported."""
+    noise = np.array([row.noise_sd for row in rows])
+    weights = np.ones(len(rows))
+    # Without reports all have one noise
+    if _differ(noise):
+        weights /= noise**2 + np.array([row.sd for row in rows]) ** 2
+    return np.asarray(weights / weights.sum())
 
 
 def _differ(values: Array) -> bool:
