@@ -93,9 +93,13 @@ class Source:
 
     def diagonal(self, x: Array) -> Array:
         """Second moments at ``x`` (m, d) with itself, shape (m,)."""
-        z, mean, V = self.moments(x)
+        return np.asarray(1.0 + self.moments(x)[1] ** 2 + self.variance(x))
+
+    def variance(self, x: Array) -> Array:
+        """Posterior variance C at ``x`` (m, d), shape (m,)."""
+        z, _, V = self.moments(x)
         left = self.kernel.diagonal(z) / self.unit**2 - np.einsum("ij,ij->j", V, V)
-        return np.asarray(1.0 + mean**2 + np.maximum(left, 0.0))
+        return np.asarray(np.maximum(left, 0.0))
 
     def wrt_x(self, x: Array, y: Array) -> Pull:
         """Return the map from weights (n, m) of the moments to the gradient in x (n, d)."""

@@ -104,10 +104,10 @@ def test_names_decide_what_is_the_same_and_ranges_may_differ():
     best = source.setting(space)
     assert best["rate"] == min(source.best["rate"], 0.1)
     assert best["new"] == 5
-    assert "informs kind, rate; its gone, mixed" in source.sentence(space)
+    assert "informs kind, rate, with gone, mixed as in its best" in source.sentence(space)
     other = {"other": FloatDistribution(0, 1)}
     assert source.on(Encoding(other)) is None
-    assert "no parameter of this one" in source.sentence(other)
+    assert "no parameter of this study" in source.sentence(other)
 
 
 def test_a_related_source_is_trusted_and_a_senseless_one_is_not(earlier):
@@ -144,6 +144,35 @@ def test_the_first_trial_is_the_best_of_the_source(earlier, known):
     study = study_of(loss, 3, StoicSampler(seed=0, warm_start=[earlier], search_space=space))
     assert study.trials[0].params == pytest.approx(learned(earlier).best)
     assert study.trials[1].params != study.trials[0].params
+
+
+def test_a_new_parameter_is_in_the_middle_and_the_setting_is_tried_once(earlier):
+    study = optuna.create_study(sampler=StoicSampler(seed=0, warm_start=[earlier]))
+    study.optimize(lambda trial: suggested(trial)[0] + trial.suggest_float("new", 0.0, 2.0), 5)
+    first, *others = [trial.params for trial in study.trials]
+    assert first == pytest.approx(learned(earlier).best | {"new": 1.0})
+    assert all(abs(other["x"] - first["x"]) > 1e-6 for other in others)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_units_of_the_source_do_not_matter(earlier, scale):
+    found = []
+    for unit in (1.0, scale):
+        source = study_of(lambda x, y, unit=unit: unit * loss(x, y), 15, study_name="old")
+        study = optuna.create_study(sampler=StoicSampler(seed=0, warm_start=[source]))
+        run(study, 6)
+        found.append([explain(study).sources[0].trust, *(t.params["x"] for t in study.trials)])
+    assert_allclose(*found, atol=1e-3)
+
+
+def test_it_is_said_that_a_source_informs_nothing_or_not_by_all(caplog):
+    old = optuna.create_study(study_name="old", sampler=RandomSampler(seed=0))
+    old.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0) + trial.suggest_int("z", 0, 9), 5)
+    for name, sentence in (("x", "with z as in its best setting"), ("w", "it has no parameter of")):
+        study = optuna.create_study(sampler=StoicSampler(seed=0, warm_start=[old]))
+        study.optimize(lambda trial, name=name: trial.suggest_float(name, 0.0, 1.0), 3)
+        assert sentence in str(explain(study))
+        assert [r.levelname for r in caplog.records if sentence in r.message] == ["WARNING"]
 
 
 def test_a_resumed_study_and_another_worker_use_what_is_recorded(earlier):

@@ -7,6 +7,7 @@ a resumed study, use the same ones, even if the earlier study goes on or is dele
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -120,13 +121,13 @@ class EarlierStudy:
         )
         design = encoding.box.spread(_DESIGN, np.random.default_rng(0))
         means = raw.moments(design)[1]
-        # Shape (m,): posterior variance, and squared distance of the mean from its average; the 1
-        # is the constant term of a source
-        spread = raw.diagonal(design) - 1.0 - means**2 + (means - means.mean()) ** 2
+        # Shape (m,): posterior variance, and squared distance of the mean from its average
+        spread = raw.variance(design) + (means - means.mean()) ** 2
+        unit = float(spread.mean()) ** 0.5
+        if not 0.0 < unit < math.inf:  # the same value everywhere, or one beyond all floats
+            return None
         # replace() alone would share the caches, which are in units of the raw one
-        return replace(
-            raw, centre=float(means.mean()), unit=float(spread.mean()) ** 0.5, _known={}, _square={}
-        )
+        return replace(raw, centre=float(means.mean()), unit=unit, _known={}, _square={})
 
     def choices(self) -> Iterator[dict[str, Any]]:
         """Yield each choice of each category, as settings of it alone."""
@@ -158,22 +159,30 @@ class EarlierStudy:
             found[name] = value
         return found
 
-    def sentence(self, space: Mapping[str, BaseDistribution]) -> str:
-        """Write for people which parameters of another space it informs."""
-        shared = [
+    def shared(self, space: Mapping[str, BaseDistribution]) -> list[str]:
+        """List its parameters that another space has, too, as numbers or as choices like here."""
+        return [
             name
             for name, d in self.space.items()
             if isinstance(space.get(name), CategoricalDistribution)
             == isinstance(d, CategoricalDistribution)
             and name in space
         ]
+
+    def unshared(self, space: Mapping[str, BaseDistribution]) -> str:
+        """Write for people what of it does not inform another space; empty if all does."""
+        shared = self.shared(space)
         if not shared:
-            return (
-                f"The study {self.name!r} has no parameter of this one, so it does not inform it."
-            )
+            return "it has no parameter of this study"
         other = sorted(self.space.keys() - set(shared))
-        rest = f"; its {', '.join(other)} count as in its best setting" * bool(other)
-        return f"The study {self.name!r} informs {', '.join(shared)}{rest}."
+        return f"with {', '.join(other)} as in its best setting" * bool(other)
+
+    def sentence(self, space: Mapping[str, BaseDistribution]) -> str:
+        """Write for people which parameters of another space it informs."""
+        shared, note = self.shared(space), self.unshared(space)
+        if not shared:
+            return f"The study {self.name!r} does not inform this one: {note}."
+        return f"The study {self.name!r} informs {', '.join(shared)}{', ' * bool(note)}{note}."
 
     def record(self) -> str:
         """Return it as JSON."""
@@ -232,17 +241,22 @@ class SourceTrust:
         to 1.
     opposite:
         True if what was better there is worse here.
+    unshared:
+        What of it does not inform this study, in words; empty if all does.
     """
 
     name: str
     trials: int
     trust: float
     opposite: bool
+    unshared: str = ""
 
     def sentence(self) -> str:
         """Write it for people."""
-        note = ", upside down" * (self.opposite and self.trust >= DISTRUSTED)
-        return f"by {self.name} ({self.trials} results): trust {self.trust:.2f}{note}"
+        notes = ["upside down"] * (self.opposite and self.trust >= DISTRUSTED)
+        notes += [self.unshared] * bool(self.unshared)
+        trust = f"trust {self.trust:.2f}"
+        return f"by {self.name} ({self.trials} results): {', '.join([trust, *notes])}"
 
 
 def trust_in_sources(
@@ -266,7 +280,10 @@ def trust_in_sources(
             found[source.name] = trust + weight * share, pull + weight * slope
     trusts = [(s, *found.get(s.name, (0.0, 0.0))) for s in sources]
     return tuple(
-        SourceTrust(s.name, s.trials, float(trust), bool(pull < 0.0)) for s, trust, pull in trusts
+        SourceTrust(
+            s.name, s.trials, float(trust), bool(pull < 0.0), s.unshared(encoding.known_space)
+        )
+        for s, trust, pull in trusts
     )
 
 

@@ -379,7 +379,10 @@ class StoicSampler(BaseSampler):
             repeated = f"Results of {value:g}, repeated and far worse than nearly all others,"
             sentences.append((logging.WARNING, f"{repeated} count as infeasible settings."))
         sources = self._warm(study) if space else ()
-        sentences += [(logging.INFO, source.sentence(space)) for source in sources]
+        sentences += [
+            (logging.WARNING if source.unshared(space) else logging.INFO, source.sentence(space))
+            for source in sources
+        ]
         if sources and (self._aim is not None or self._recipe != DEFAULT):
             named = ", ".join(source.name for source in sources)
             unused = f"Only the default method uses earlier studies, so this one does not: {named}."

@@ -97,12 +97,12 @@ class WarmStart:
     def first(
         self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
     ) -> Any:
-        """Return a source's best value of a parameter, for a first trial each; else ``ABSENT``."""
-        # Later trials have no source left, so that no record is read for them
-        sources = self(study) if trial.number < _MOST else ()
-        if trial.number >= len(sources):
-            return ABSENT
-        return sources[trial.number].value(name, distribution)
+        """Return the first source's value of a parameter for the first trial; else ``ABSENT``.
+
+        Nothing is known of the space yet; later trials are chosen with it.
+        """
+        sources = self(study) if trial.number == 0 else ()  # no record is read for later ones
+        return sources[0].setting({name: distribution})[name] if sources else ABSENT
 
 
 def begun_of(study: Study | EarlierStudy) -> str:
