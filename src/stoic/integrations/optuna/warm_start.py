@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,8 +26,12 @@ from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
+from stoic.posteriors.fitting import extreme
 from stoic.posteriors.mixture import MixturePosterior
+from stoic.printable import printable
 from stoic.refusal import RefusalError
+
+log = logging.getLogger(__name__)
 
 _FEWEST = 3  # results of a source
 _MOST = 20  # sources of a study: each is a hyperparameter of its model
@@ -171,7 +177,11 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
     kernel = part.prior.kernel
     assert isinstance(kernel, Scaled)
     assert isinstance(kernel.kernel, Matern52)
-    best = synced.encoding.decode(learner.recommend(width=None).x)
+    with warnings.catch_warnings():  # its sentences do not say of which study they are
+        warnings.simplefilter("ignore", UserWarning)
+        best = synced.encoding.decode(learner.recommend(width=None).x)
+    for said in extreme(learner.observations.observed):
+        log.warning("The earlier study %r: %s", printable(name), said)
     source = EarlierStudy(
         name, len(learner), synced.encoding.known_space, best, kernel.kernel.lengthscale,
         # The posterior has L^-1 r of its residuals r, (n,)
