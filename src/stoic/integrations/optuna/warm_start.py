@@ -179,7 +179,7 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
     assert isinstance(kernel.kernel, Matern52)
     with warnings.catch_warnings():  # its sentences do not say of which study they are
         warnings.simplefilter("ignore", UserWarning)
-        best = synced.encoding.decode(learner.recommend(width=None).x)
+        best = synced.encoding.decode(learner.recommend().x)
     for said in extreme(learner.observations.observed):
         log.warning("The earlier study %r: %s", printable(name), said)
     source = EarlierStudy(
