@@ -306,7 +306,10 @@ def tell(
     kind = None if failed is None else parse_kind(failed, "failed")
     noise = noise_of(standard_error)
     if standard_error is not None and noise is None:
-        raise RefusalError(f"standard-error must be a number above 0, got {standard_error:g}.")
+        raise RefusalError(
+            f"standard-error must be a number above 0, got {standard_error:g}: leave it out where it "
+            "is not known."
+        )
     study = place.load()
     values = in_order(study, named) if named else values
     if noise is not None:
