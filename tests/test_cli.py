@@ -787,6 +787,16 @@ def test_figures_are_reproduced_one_after_another(stoic):
     assert (refused.code, "say --all" in refused.err) == (2, True)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full here")
+@pytest.mark.parametrize("arguments", [["list"], ["--version"]])  # more and less than a buffer
+def test_an_output_that_cannot_be_written_is_said(arguments):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "stoic", *arguments]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 2
+    assert ended.stderr == "stoic: Cannot write the output: No space left on device.\n"
+
+
 def test_all_figures_are_every_one_but_those_that_run_once(stoic, monkeypatch):
     made = []
     monkeypatch.setattr("stoic.experiments.reproduce", lambda name, **_: made.append(name))

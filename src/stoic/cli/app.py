@@ -25,21 +25,34 @@ app = typer.Typer(
 )
 
 
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
+
+
 def main() -> None:
     """Run the command line; a refused request ends with one sentence and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # the encoding may lack a letter
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        try:
+            app()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, where an error becomes a sentence
     except RefusalError as refusal:
         print(printable(f"stoic: {refusal}"), file=sys.stderr)
         sys.exit(2)
     except OSError as error:
         # A closed terminal takes no summary: the trial is stored, and the exit code the signal's
-        if error.errno != errno.EIO or not _hung_up():
+        if error.errno == errno.EIO and _hung_up():
+            sys.exit(128 + signal.SIGHUP)
+        if error.errno not in _UNWRITABLE or error.filename is not None:
             raise
-        sys.exit(128 + signal.SIGHUP)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the rest is tried again at the end
+        if error.errno == errno.EPIPE:  # its reader has left, and wants no sentence
+            sys.exit(1)
+        print(f"stoic: Cannot write the output: {error.strerror}.", file=sys.stderr)
+        sys.exit(2)
 
 
 def _hung_up() -> bool:
