@@ -233,6 +233,15 @@ def test_intermediate_values_are_drawn_by_trial_and_an_outlier_leaves_the_axis(r
     assert "Intermediate values" not in report.page()
 
 
+def test_every_chart_is_described_in_text(report):
+    page = report.page()
+    assert page.count('role="img"') == page.count("plotly-graph-div")
+    labels = re.findall(r'role="img" aria-label="Chart: (.+?)\.">', page)
+    assert labels[0].endswith("of them distrusted")
+    assert len(labels) == len(set(labels)) == page.count('role="img"')
+    assert any(label.startswith("the model along ") for label in labels)
+
+
 def test_markup_in_names_stays_text(report):
     page = report.page()
     assert "digits &lt;b&gt;&amp; (minimize)" in page

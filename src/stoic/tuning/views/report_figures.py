@@ -93,8 +93,10 @@ class Drawings:
                     marker={"symbol": symbol, "size": 20, "color": _INK, "line": {"width": 2}},
                     hoverinfo="skip", cliponaxis=False,
                 )  # fmt: skip
+        off = sum(row.distrusted for row in self.rows)
+        alt = f"{len(self.rows)} values by the number of the trial, {off} of them distrusted"
         return self._html(
-            figure, xaxis_title="number of the trial", yaxis_title="observed value",
+            figure, alt, xaxis_title="number of the trial", yaxis_title="observed value",
             yaxis_range=[self.low, self.high], height=440,
         )  # fmt: skip
 
@@ -164,8 +166,9 @@ class Drawings:
         inside = known[np.abs(known - 0.5 * (first + third)) <= _FENCE * (third - first)]
         low, high = float(inside.min(initial=first)), float(inside.max(initial=third))
         room = 0.08 * (high - low) or abs(high) or 1.0
+        alt = f"intermediate values by step, of {min(len(reporting), _CURVES)} trials"
         return self._html(
-            figure, xaxis_title="step", yaxis_title="intermediate value",
+            figure, alt, xaxis_title="step", yaxis_title="intermediate value",
             yaxis_range=[low - room, high + room], height=380,
         )  # fmt: skip
 
@@ -193,7 +196,11 @@ class Drawings:
             "tickvals": [math.asinh(t) for t in marks],
             "ticktext": [f"{t + 0.0:g}" for t in marks],
         }
-        return self._html(figure, xaxis_title="number of the trial", yaxis=axis, height=320)
+        alt = "no value"
+        if self.rows:
+            most = max(self.rows, key=lambda row: abs(row.residual))
+            alt = f"the value that is farthest off, by {most.residual:.3g}, is that of {most.of}"
+        return self._html(figure, alt, xaxis_title="number of the trial", yaxis=axis, height=320)
 
     def importances(self) -> str:
         """Plot the total effect of each parameter; the largest is on top."""
@@ -204,8 +211,9 @@ class Drawings:
             text=[f"{effect:.2f}" for _, effect in found], textposition="auto",
             orientation="h", marker={"color": TRUSTED}, hoverinfo="skip", width=0.6,
         )  # fmt: skip
+        alt = ", ".join(f"{name} {effect:.2f}" for name, effect in reversed(found))
         return self._html(
-            figure, xaxis={"title": "share of the model's variance", "rangemode": "tozero"},
+            figure, alt, xaxis={"title": "share of the model's variance", "rangemode": "tozero"},
             yaxis={"type": "category", "automargin": True}, height=110 + 26 * len(found),
         )  # fmt: skip
 
@@ -270,7 +278,17 @@ class Drawings:
             **({"dtick": 1, "exponentformat": "power"} if log else {}),
         }
         shown_range = [self.low, self.high]
-        return self._html(figure, xaxis=axis, yaxis_range=shown_range, height=300, showlegend=False)
+        best = int(np.argmin(mean) if self.minimise else np.argmax(mean))
+        first, last, top = (
+            f"{mean[k]:.4g} at {values[k]:.4g}"
+            if isinstance(values[k], float)
+            else f"{mean[k]:.4g} at {values[k]}"
+            for k in (0, -1, best)
+        )
+        alt = f"the model along {name}: {first}, {last}, best {top}"
+        return self._html(
+            figure, alt, xaxis=axis, yaxis_range=shown_range, height=300, showlegend=False
+        )
 
     def parallel(self) -> str:
         """Plot every trusted trial as a line through its parameters and its value."""
@@ -298,7 +316,8 @@ class Drawings:
                 },
             )
         )
-        return self._html(figure, height=380, margin={"l": 60, "r": 40, "t": 60, "b": 30})
+        alt = f"parameters and values of {len(rows)} trusted trials"
+        return self._html(figure, alt, height=380, margin={"l": 60, "r": 40, "t": 60, "b": 30})
 
     def _inside(self, value: float) -> float:
         """Clip a value to the axis; nan goes to its lower edge."""
@@ -318,7 +337,8 @@ class Drawings:
             + _plain(setting(self.run[row.number]))
         )
 
-    def _html(self, figure: Any, **layout: Any) -> str:
+    def _html(self, figure: Any, alt: str, **layout: Any) -> str:
+        """Draw a figure; ``alt`` is what is read to those who cannot see it."""
         common = {name: layout.pop(name, value) for name, value in _LAYOUT.items()}
         if layout.get("showlegend") is False:
             del common["legend"]
@@ -327,7 +347,8 @@ class Drawings:
             figure, full_html=False, include_plotlyjs=False,
             config={"responsive": True, "displayModeBar": False},
         )  # fmt: skip
-        return str(text)
+        label = html.escape(printable(f"Chart: {alt}."))
+        return f'<div role="img" aria-label="{label}">{text}</div>'
 
 
 def _colour(trust: float) -> str:
