@@ -243,6 +243,8 @@ def test_a_result_that_is_revised_to_none_is_no_sign_of_feasibility():
     one.tell([0.9, 0.5], failed="infeasible")
     at = np.array([[0.58, 0.5]])
     before = one.surrogate.feasibility()(at)[0]
+    with pytest.raises(ValueError, match="3 observations, and no number True"):
+        one.revise(True, 0.05)
     one.revise(2, np.nan)
     assert one.surrogate.feasibility()(at)[0] < before
 

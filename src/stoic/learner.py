@@ -248,7 +248,8 @@ class Learner(ShownRecommendation, Optimizer):
         """
         if self.plans:
             raise ValueError(f"{self._who} plans by results, which cannot change: tell final ones.")
-        if not (isinstance(row, int | np.integer) and 0 <= row < len(self)):
+        whole = isinstance(row, int | np.integer) and not isinstance(row, bool)
+        if not (whole and 0 <= row < len(self)):
             raise ValueError(f"There are {len(self)} observations, and no number {row!r}.")
         point = self.observations.x[row]
         self.history.revise(row, self.history.check(point, y, noise, censored=censored))

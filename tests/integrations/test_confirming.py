@@ -270,8 +270,13 @@ def test_equal_values_and_infinite_ones_break_nothing():
 
 
 def test_a_count_that_is_none_is_refused():
+    study = study_of(noisy())
+    with pytest.raises(RefusalError, match="n_trials must be a whole number, got '10'"):
+        confirm(study, lambda trial: 1.0, n_trials="10")
+    with pytest.raises(RefusalError, match="an Optuna study and then its objective, got <function"):
+        confirm(lambda trial: 1.0, study, n_trials=1)
     with pytest.raises(RefusalError, match="n_trials must be at least 1, got 0"):
-        confirm(study_of(noisy()), objective(), 0)
+        confirm(study, objective(), 0)
 
 
 @pytest.mark.parametrize(("settings", "counts"), [((3, 3, 4, 2), False), ((3, 3, 3, 3), True)])

@@ -358,6 +358,11 @@ def test_what_was_executed_never_costs_a_result(tmp_path):
     assert all("a finite number is needed" in row.refused[0] for row in rows if row.refused)
 
 
+def test_a_noise_in_the_place_of_what_was_run_is_refused():
+    with pytest.raises(ValueError, match=r"got 0.1; the noise is standard_error="):
+        Measured(1.0, 0.1)
+
+
 def test_an_objective_may_say_what_it_measured():
     def measured(params):
         run = np.float32(min(params["x"] + 0.5, 2.0))  # half a unit off

@@ -307,8 +307,8 @@ def tell(
     noise = noise_of(standard_error)
     if standard_error is not None and noise is None:
         raise RefusalError(
-            f"standard-error must be a number above 0, got {standard_error:g}: leave it out where it "
-            "is not known."
+            f"standard-error must be a number above 0, got {standard_error:g}: leave it out where "
+            "it is not known."
         )
     study = place.load()
     values = in_order(study, named) if named else values

@@ -46,7 +46,7 @@ class Measured:
     ------
     RefusalError
         If there is not either a value or values, not a standard error for each, if one is negative,
-        or if several are bounds.
+        if several are bounds, or if names are needed and there are none.
     """
 
     value: float | None = None
@@ -63,6 +63,11 @@ class Measured:
             )
         if self.censored and self.value is None:
             raise RefusalError("A bound is of one value: with several objectives leave it out.")
+        if not isinstance(self.executed, Mapping | None):
+            raise RefusalError(
+                'executed has a value for each parameter that was run, as in {"lr": 0.1}, got '
+                f"{self.executed!r}; the noise is standard_error=."
+            )
         if not isinstance(self.constraints, Mapping):
             raise RefusalError(
                 'constraints has a value for each name, as in {"latency": 0.3}, got '

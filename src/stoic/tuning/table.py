@@ -208,8 +208,8 @@ def _trial(
     if (error := _known(row.get("standard_error"), "standard_error")) is not None:
         if (noise := noise_of(error)) is None:
             raise RefusalError(
-                f"standard_error must be a number above 0, got {error:g}: leave the cell empty where "
-                "it is not known, as that of no success among n."
+                f"standard_error must be a number above 0, got {error:g}: leave the cell empty "
+                "where it is not known, as that of no success among n."
             )
         attributes[NOISE] = noise
     attributes |= _exported(row)

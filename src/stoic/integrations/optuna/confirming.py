@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import math
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,7 +46,7 @@ from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
-from stoic.refusal import RefusalError
+from stoic.refusal import RefusalError, check_at_least
 
 log = logging.getLogger(__name__)
 
@@ -419,10 +420,14 @@ def confirm(
     Raises
     ------
     ValueError
-        If ``n_trials`` is not positive, or the study has several objectives.
+        If ``n_trials`` is no positive integer, or ``study`` none, or one with several objectives.
     """
-    if n_trials < 1:
-        raise RefusalError(f"n_trials must be at least 1, got {n_trials}.")
+    if not isinstance(study, Study):
+        raise RefusalError(
+            "confirm needs an Optuna study and then its objective, got "
+            f"{reprlib.repr(study)} first."
+        )
+    check_at_least(1, n_trials=n_trials)
     pruner, study.pruner = study.pruner, NopPruner()  # half a measurement decides nothing
     try:
         for _ in range(n_trials):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -100,8 +101,8 @@ def explain(
     """
     if not isinstance(study, Study):
         raise RefusalError(
-            f"explain needs an Optuna study, got {study!r}: optuna.load_study(study_name=..., "
-            "storage=...) loads one."
+            f"explain needs an Optuna study, got {reprlib.repr(study)}: "
+            "optuna.load_study(study_name=..., storage=...) loads one."
         )
     aim = aim or stored_aim(study)
     if recipe is None:

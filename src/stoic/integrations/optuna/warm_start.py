@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import reprlib
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -62,7 +63,10 @@ class WarmStart:
         if not isinstance(studies, Sequence) or not all(
             isinstance(each, Study | EarlierStudy) for each in studies
         ):
-            raise RefusalError(f"warm_start is a list of Optuna studies, got {studies!r}.")
+            # Shortened: the text of a list of trials is pages long
+            raise RefusalError(
+                f"warm_start is a list of Optuna studies, got {reprlib.repr(studies)}."
+            )
         self._studies = tuple(studies)
         self._names = [e.name if isinstance(e, EarlierStudy) else e.study_name for e in studies]
         self._learned: tuple[EarlierStudy, ...] | None = None
