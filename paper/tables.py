@@ -37,7 +37,12 @@ def contest() -> str:
         "| scene | best peer | ratio of the losses | the default | `explain` on a peer's trials |",
         "|---|---|--:|--:|--:|",
     ]
-    scenes = (("development", "development"), ("tables", "development"), ("final", "final report"))
+    scenes = (
+        ("development", "development"),
+        ("tables", "development"),
+        ("final", "final report"),
+        ("held-out", "held out"),
+    )
     for name, title in scenes:
         for claim in read(f"contest-{name}")["claims"]:
             scene, _, rest = claim["claim"].partition(": the default")
