@@ -139,13 +139,6 @@ def test_an_outlier_in_a_source_is_judged_by_the_source():
     assert loss(**learned(lying).best) < -0.8
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_best_of_a_source_is_what_explain_recommends(seed):
-    rng = np.random.default_rng(seed)
-    old = study_of(lambda x, y: loss(x, y) + 0.3 * rng.normal(), 30, RandomSampler(seed=seed))
-    assert learned(old).best == explain(old).recommended.params
-
-
 @pytest.mark.parametrize("known", [True, False])
 def test_the_first_trial_is_the_best_of_the_source(earlier, known):
     space = earlier.trials[0].distributions if known else None
