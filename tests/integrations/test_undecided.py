@@ -111,6 +111,14 @@ def test_results_with_much_reported_noise_need_not_predict_each_other(reported, 
     assert (undecided([*precise, *noisy]) is not None) == said
 
 
+def test_extreme_noises_divide_by_no_zero():
+    for noises in ((0.0, 1e-200), (0.0, 1e300), (1.0, math.inf)):
+        rows = [
+            replace(row, sd=0.0, noise_sd=noises[k % 2]) for k, row in enumerate(results(error=9.0))
+        ]
+        assert undecided(rows) is not None
+
+
 @pytest.mark.parametrize("alike", [False, True])
 def test_arms_whose_visitors_differ_are_undecided_if_they_are_alike(alike):
     rates = {"A": 0.05, "B": 0.053, "C": 0.047, "D": 0.05 if alike else 0.06}

@@ -6,7 +6,6 @@ import json
 import logging
 import math
 import sys
-import warnings
 
 import numpy as np
 import optuna
@@ -174,19 +173,6 @@ def test_it_is_said_that_a_source_informs_nothing_or_not_by_all(caplog):
         study.optimize(lambda trial, name=name: trial.suggest_float(name, 0.0, 1.0), 3)
         assert sentence in str(explain(study))
         assert [r.levelname for r in caplog.records if sentence in r.message] == ["WARNING"]
-
-
-def test_what_is_odd_about_the_values_of_a_source_names_it(caplog):
-    def odd(x, y):
-        return 1e30 if x > 0.7 else 10.0 ** (12.0 * x)
-
-    study = optuna.create_study(sampler=StoicSampler(warm_start=[study_of(odd, 10)]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        run(study)
-    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert said.startswith("The earlier study 'no-name")
-    assert "orders of magnitude" in said
 
 
 def test_a_resumed_study_and_another_worker_use_what_is_recorded(earlier):

@@ -36,9 +36,10 @@ def main() -> None:
     try:
         try:
             app()
-        finally:
-            if sys.stdout is not None:
+        except SystemExit as ending:
+            if not ending.code and sys.stdout is not None:
                 sys.stdout.flush()  # here, where an error becomes a sentence
+            raise
     except RefusalError as refusal:
         print(printable(f"stoic: {refusal}"), file=sys.stderr)
         sys.exit(2)

@@ -1,7 +1,8 @@
 """Comparison of contenders by scene: settings, cells, table, picture and claims.
 
-Shared by the figures of the contest whose number is a score: ``development``, ``tables`` and
-``final``. A scene is judged by the geometric mean of the scores, over its problems and all seeds.
+Shared by the figures of the contest whose number is a score: ``development``, ``tables``,
+``final`` and ``held-out``. A scene is judged by the geometric mean of the scores, over its problems
+and all seeds.
 """
 
 from __future__ import annotations

@@ -379,8 +379,9 @@ class StoicSampler(BaseSampler):
             repeated = f"Results of {value:g}, repeated and far worse than nearly all others,"
             sentences.append((logging.WARNING, f"{repeated} count as infeasible settings."))
         sources = self._warm(study) if space else ()
+        model = searched(space)
         sentences += [
-            (logging.WARNING if source.unshared(space) else logging.INFO, source.sentence(space))
+            (logging.WARNING if source.unshared(model) else logging.INFO, source.sentence(model))
             for source in sources
         ]
         if sources and (self._aim is not None or self._recipe != DEFAULT):
@@ -395,7 +396,7 @@ class StoicSampler(BaseSampler):
             said = re.sub(r"[\d,. ]+(and \d+ more\.)?$", "", sentence)
             if (key := (identity(study, trials), said)) not in self._said:
                 self._said.add(key)
-                log.log(level, "%s", sentence)
+                log.log(level, "%s", printable(sentence))
 
     def _log_out_of_reach(self, synced: SyncedLearner, choice: Choice) -> None:
         """Log once for a study that its threshold has been out of reach for a while.

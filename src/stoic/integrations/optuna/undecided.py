@@ -136,7 +136,9 @@ def _weights(rows: Sequence[Row]) -> Array:
     weights = np.ones(len(rows))
     # Without reports all have one noise
     if _differ(noise):
-        weights /= noise**2 + np.array([row.sd for row in rows]) ** 2
+        spread = np.hypot(noise, [row.sd for row in rows])
+        if 0.0 < (largest := spread.max()) < np.inf:
+            weights = np.maximum(spread / largest, 1e-6) ** -2.0  # none is exact
     return np.asarray(weights / weights.sum())
 
 

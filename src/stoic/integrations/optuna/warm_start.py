@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import reprlib
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,12 +25,8 @@ from stoic.models.hypotheses import Hypothesis
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
-from stoic.posteriors.fitting import extreme
 from stoic.posteriors.mixture import MixturePosterior
-from stoic.printable import printable
 from stoic.refusal import RefusalError
-
-log = logging.getLogger(__name__)
 
 _FEWEST = 3  # results of a source
 _MOST = 20  # sources of a study: each is a hyperparameter of its model
@@ -181,13 +175,9 @@ def learned(study: Study | EarlierStudy) -> EarlierStudy:
     kernel = part.prior.kernel
     assert isinstance(kernel, Scaled)
     assert isinstance(kernel.kernel, Matern52)
-    with warnings.catch_warnings():  # its sentences do not say of which study they are
-        warnings.simplefilter("ignore", UserWarning)
-        # By the model of searches: a new study reached its target 2.2 +- 0.8 trials later, of 25,
-        # with what explain recommends (120 pairs with noise and outliers)
-        best = synced.encoding.decode(learner.recommend(width=None).x)
-    for said in extreme(learner.observations.observed):
-        log.warning("The earlier study %r: %s", printable(name), said)
+    # By the model of searches: a new study reached its target 2.2 +- 0.8 trials later, of 25, with
+    # what explain recommends (120 pairs with noise and outliers)
+    best = synced.encoding.decode(learner.recommend(width=None).x)
     source = EarlierStudy(
         name, len(learner), synced.encoding.known_space, best, kernel.kernel.lengthscale,
         # The posterior has L^-1 r of its residuals r, (n,)

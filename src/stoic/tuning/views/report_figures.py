@@ -199,7 +199,7 @@ class Drawings:
         alt = "no value"
         if self.rows:
             most = max(self.rows, key=lambda row: abs(row.residual))
-            alt = f"the value that is farthest off, by {most.residual:.3g}, is that of {most.of}"
+            alt = f"farthest off, by {most.residual:.3g} standard deviations, is {most.of}"
         return self._html(figure, alt, xaxis_title="number of the trial", yaxis=axis, height=320)
 
     def importances(self) -> str:
@@ -211,7 +211,8 @@ class Drawings:
             text=[f"{effect:.2f}" for _, effect in found], textposition="auto",
             orientation="h", marker={"color": TRUSTED}, hoverinfo="skip", width=0.6,
         )  # fmt: skip
-        alt = ", ".join(f"{name} {effect:.2f}" for name, effect in reversed(found))
+        effects = ", ".join(f"{name} {effect:.2f}" for name, effect in reversed(found))
+        alt = f"share of the model's variance: {effects}"
         return self._html(
             figure, alt, xaxis={"title": "share of the model's variance", "rangemode": "tozero"},
             yaxis={"type": "category", "automargin": True}, height=110 + 26 * len(found),
