@@ -40,8 +40,7 @@ GAMES: dict[str, tuple[str, ...]] = {
 def ground(scene: str, problem: str, seed: int) -> Ground:
     """Build the ground truth of a panel; its library is loaded now."""
     if scene in _BBOB:
-        function, dim = problem.split()
-        return suites.bbob_noisy(int(function[1:]), int(dim[1:]), seed)
+        return suites.bbob_noisy(*suites.function_and_dim(problem), seed)
     if scene in _BOTORCH:
         return suites.corrupted_hartmann6(scene, seed)
     return trained(problem)

@@ -28,8 +28,7 @@ GAMES = dict.fromkeys(_SCENES, tuple(f"f{f} d{d}" for d in _DIMENSIONS for f in 
 
 def ground(scene: str, problem: str, seed: int) -> Ground:
     """Return the instance of this function that belongs to the seed."""
-    function, dim = problem.split()
-    return suites.bbob(int(function[1:]), int(dim[1:]), seed)
+    return suites.bbob(*suites.function_and_dim(problem), seed)
 
 
 FIGURE = figure(

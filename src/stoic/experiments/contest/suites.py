@@ -37,6 +37,12 @@ _SHIFT = 7  # and between consecutive functions: else all hit the same trials
 _UNIFORM = 2000  # points behind the median
 
 
+def function_and_dim(name: str) -> tuple[int, int]:
+    """Read the number of a function of COCO and its dimension from a name such as ``f3 d2``."""
+    function, dim = name.split()
+    return int(function[1:]), int(dim[1:])
+
+
 def functions(kind: str) -> tuple[int, ...]:
     """List the noisy functions with one kind of noise that have a noise-free twin."""
     return tuple(sorted(f for f in TWINS if (f - KINDS[kind]) % 3 == 0))
