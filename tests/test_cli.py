@@ -797,6 +797,14 @@ def test_an_output_that_cannot_be_written_is_said(arguments):
     assert ended.stderr == "stoic: Cannot write the output: No space left on device.\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full here")
+def test_errors_that_cannot_be_written_leave_the_exit_code():
+    for arguments in (["list"], ["reproduce", "outliers/none"]):
+        with open("/dev/full", "w") as full:
+            command = [sys.executable, "-m", "stoic", *arguments]
+            assert subprocess.run(command, stdout=full, stderr=full).returncode == 2
+
+
 def test_all_figures_are_every_one_but_those_that_run_once(stoic, monkeypatch):
     made = []
     monkeypatch.setattr("stoic.experiments.reproduce", lambda name, **_: made.append(name))

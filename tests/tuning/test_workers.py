@@ -89,6 +89,17 @@ def test_a_signal_ends_all_of_them(tmp_path):
     assert all(trial.user_attrs["stoic:failed"] == "transient" for trial in trials)
 
 
+def test_all_of_them_end_when_the_reader_of_their_lines_has_left(tmp_path):
+    with tune(tmp_path, 2000, 1, "print(1.0)") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith("study shared")
+        process.stdout.close()  # as head does
+        assert (process.wait(120), process.stderr.read()) == (1, "")
+    states = {trial.state for trial in trials_of(tmp_path)}
+    assert states <= {TrialState.COMPLETE, TrialState.FAIL}  # no trial of a lost worker
+
+
 def test_workers_that_are_killed_are_told_and_what_is_missing_is_an_error(tmp_path):
     process = tune(tmp_path, 4, 1, "import os; os.kill(os.getppid(), 9)")
     _, errors = process.communicate(timeout=120)

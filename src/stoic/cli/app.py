@@ -41,7 +41,7 @@ def main() -> None:
                 sys.stdout.flush()  # here, where an error becomes a sentence
             raise
     except RefusalError as refusal:
-        print(printable(f"stoic: {refusal}"), file=sys.stderr)
+        _complain(str(refusal))
         sys.exit(2)
     except OSError as error:
         # A closed terminal takes no summary: the trial is stored, and the exit code the signal's
@@ -49,20 +49,31 @@ def main() -> None:
             sys.exit(128 + signal.SIGHUP)
         if error.errno not in _UNWRITABLE or error.filename is not None:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the rest is tried again at the end
+        _discard(1)  # else the rest is tried again at the end
         if error.errno == errno.EPIPE:  # its reader has left, and wants no sentence
             sys.exit(1)
-        print(f"stoic: Cannot write the output: {error.strerror}.", file=sys.stderr)
+        _complain(f"Cannot write the output: {error.strerror}.")
         sys.exit(2)
+
+
+def _complain(sentence: str) -> None:
+    try:
+        print(printable(f"stoic: {sentence}"), file=sys.stderr, flush=True)
+    except OSError:  # standard error is full, too: what is left is the exit code
+        _discard(2)
+
+
+def _discard(stream: int) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
 def _hung_up() -> bool:
     """Return True if the terminal was closed; then discard all further output."""
-    nowhere, closed = os.open(os.devnull, os.O_WRONLY), False
+    closed = False
     for stream in (1, 2):
         # A terminal that was closed is still a device, and no terminal to isatty
         if stat.S_ISCHR(os.fstat(stream).st_mode) and not os.isatty(stream):
-            os.dup2(nowhere, stream)
+            _discard(stream)
             closed = True
     return closed
 

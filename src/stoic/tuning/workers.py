@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -61,18 +62,31 @@ def run_workers(
         With the signal that came, if any.
     codes:
         Exit code of each process; less a signal that killed it.
+
+    Raises
+    ------
+    OSError
+        A line could not be written; all processes have ended, each after its trial.
     """
     said: set[str] = set()
+    unwritten: list[OSError] = []
     lock = threading.Lock()
 
+    def pass_on(line: str, error: bool) -> None:
+        if error and line not in said:
+            said.add(line)
+            say(line.rstrip("\n"), True)
+        elif not error and line.startswith("trial "):
+            say(line.rstrip("\n"), False)
+
     def listen(stream: IO[str], error: bool) -> None:
-        for line in stream:
+        for line in stream:  # to the end: a worker whose pipe is full would wait for ever
             with lock:
-                if error and line not in said:
-                    said.add(line)
-                    say(line.rstrip("\n"), True)
-                elif not error and line.startswith("trial "):
-                    say(line.rstrip("\n"), False)
+                if not unwritten:
+                    try:
+                        pass_on(line, error)
+                    except OSError as failure:
+                        unwritten.append(failure)
 
     with Stop() as stop:
         children = [
@@ -93,10 +107,10 @@ def run_workers(
         passed_on = False
         for child in children:
             while True:
-                if stop and not passed_on:
+                if (stop or unwritten) and not passed_on:
                     passed_on = True
                     for each in children:
-                        each.send_signal(stop.signal or 0)
+                        each.send_signal(stop.signal or signal.SIGTERM)
                 try:
                     child.wait(_LOOK)
                     break
@@ -105,4 +119,6 @@ def run_workers(
         # The last lines may still be in the pipes
         for ear in ears:
             ear.join()
+    if unwritten:
+        raise unwritten[0]
     return stop, [child.returncode for child in children]
