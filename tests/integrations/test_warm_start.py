@@ -105,9 +105,10 @@ def test_names_decide_what_is_the_same_and_ranges_may_differ():
     assert best["rate"] == min(source.best["rate"], 0.1)
     assert best["new"] == 5
     assert "informs kind, rate, with gone, mixed as in its best" in source.sentence(space)
-    other = {"other": FloatDistribution(0, 1)}
-    assert source.on(Encoding(other)) is None
-    assert "no parameter of this study" in source.sentence(other)
+    # The last: none of its choices
+    for other in ({"other": FloatDistribution(0, 1)}, {"kind": CategoricalDistribution(["z"])}):
+        assert source.on(Encoding(other)) is None
+        assert "no parameter of this study" in source.sentence(other)
 
 
 def test_a_related_source_is_trusted_and_a_senseless_one_is_not(earlier):
@@ -169,10 +170,24 @@ def test_it_is_said_that_a_source_informs_nothing_or_not_by_all(caplog):
     old = optuna.create_study(study_name="old", sampler=RandomSampler(seed=0))
     old.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0) + trial.suggest_int("z", 0, 9), 5)
     for name, sentence in (("x", "with z as in its best setting"), ("w", "it has no parameter of")):
-        study = optuna.create_study(sampler=StoicSampler(seed=0, warm_start=[old]))
+        sampler = StoicSampler(seed=0, warm_start=[old], n_startup_trials=2)
+        study = optuna.create_study(sampler=sampler)
         study.optimize(lambda trial, name=name: trial.suggest_float(name, 0.0, 1.0), 3)
         assert sentence in str(explain(study))
         assert [r.levelname for r in caplog.records if sentence in r.message] == ["WARNING"]
+
+
+def test_a_branch_of_the_source_that_was_not_seen_yet_is_no_warning(caplog):
+    def branches(trial):
+        kind = trial.suggest_categorical("kind", ["a", "b"])
+        return trial.suggest_float(f"of {kind}", 0.0, 1.0)
+
+    old = optuna.create_study(study_name="old", sampler=RandomSampler(seed=0))
+    old.optimize(branches, 12)
+    study = optuna.create_study(sampler=StoicSampler(seed=0, warm_start=[old]))
+    study.optimize(branches, 12)
+    assert "as in its best setting" not in caplog.text
+    assert explain(study).sources[0].unshared == ""
 
 
 def test_a_resumed_study_and_another_worker_use_what_is_recorded(earlier):

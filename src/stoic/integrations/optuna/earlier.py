@@ -160,14 +160,16 @@ class EarlierStudy:
         return found
 
     def shared(self, space: Mapping[str, BaseDistribution]) -> list[str]:
-        """List its parameters that another space has, too, as numbers or as choices like here."""
-        return [
-            name
-            for name, d in self.space.items()
-            if isinstance(space.get(name), CategoricalDistribution)
-            == isinstance(d, CategoricalDistribution)
-            and name in space
-        ]
+        """List its parameters that another space has, too: as numbers, or with a common choice."""
+
+        def alike(one: BaseDistribution, other: BaseDistribution) -> bool:
+            if isinstance(one, CategoricalDistribution):
+                return isinstance(other, CategoricalDistribution) and any(
+                    possible(other, choice) for choice in one.choices
+                )
+            return not isinstance(other, CategoricalDistribution)
+
+        return [name for name, d in self.space.items() if name in space and alike(d, space[name])]
 
     def unshared(self, space: Mapping[str, BaseDistribution]) -> str:
         """Write for people what of it does not inform another space; empty if all does."""

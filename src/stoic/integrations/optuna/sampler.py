@@ -380,9 +380,12 @@ class StoicSampler(BaseSampler):
             sentences.append((logging.WARNING, f"{repeated} count as infeasible settings."))
         sources = self._warm(study) if space else ()
         model = searched(space)
+        beginning = sum(t.state.is_finished() for t in trials) < self._n_startup_trials
         sentences += [
             (logging.WARNING if source.unshared(model) else logging.INFO, source.sentence(model))
             for source in sources
+            # A parameter that only some trials have may not have been seen yet
+            if not (beginning and source.shared(model) and source.unshared(model))
         ]
         if sources and (self._aim is not None or self._recipe != DEFAULT):
             named = ", ".join(source.name for source in sources)
