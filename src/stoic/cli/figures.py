@@ -13,7 +13,7 @@ from stoic.cli.printing import print_table
 from stoic.printable import to_json
 from stoic.refusal import RefusalError
 
-_ONCE = ("contest/final", "contest/held-out")  # else they would choose a method
+_ONCE = ("contest/final", "contest/held-out")  # run often, they would choose a method
 
 
 @command("list")
@@ -32,7 +32,7 @@ def list_figures() -> None:
         help="Figures, see stoic list; or FILE.py:FIGURE. They run one after another.",
         metavar="NAME",
     ),
-    every=option("Every figure but contest/final and contest/held-out, which run once.", "--all"),
+    every=option("Every figure but the reports, contest/final and contest/held-out.", "--all"),
     trials=option("Independent runs for each method."),
     rounds=option("Rounds of each run."),
     jobs=option("Processes; one per processor if not said."),

@@ -1,4 +1,4 @@
-"""Not in a paper: the report that is run once, after the default is frozen.
+"""Not in a paper: a report on a frozen default.
 
 No problem here was used while the default was developed: six other tables of trained networks;
 COCO's bbob-noisy in two and five dimensions, where a noise-free twin exists; and Hartmann's
