@@ -11,6 +11,7 @@ import numpy as np
 from stoic.data import (
     DISTRUSTED,
     Array,
+    Booleans,
     Choice,
     FailureKind,
     Observations,
@@ -32,6 +33,7 @@ from stoic.recipes import Parts
 # Share of an output's results that an explanation may reject. In a clean search of DTLZ2, where 17
 # of 40 results of one output were 0 up to rounding, one without a limit rejected the other 23.
 _MOST_REJECTED = 1.0 / 3.0
+_ROUNDING = 1e-12  # relative, of a mean
 MOST = 3  # objectives: boxes beyond a front, and trials to find one, grow with their number
 
 
@@ -247,6 +249,10 @@ class MultiLearner(Optimizer):
     def front(self, settings: object = None) -> Front:
         """Estimate the front: the inputs whose posterior means no others' dominate.
 
+        Two inputs are equal in an output if their trusted results are, and their means differ by
+        less than a deviation of this difference: then it is what a smooth model leaves of nothing,
+        as of a price that one category decides.
+
         Parameters
         ----------
         settings:
@@ -265,5 +271,33 @@ class MultiLearner(Optimizer):
             return Front(x, *(np.empty((0, len(self.outputs))) for _ in range(2)))
         mean, std = self.predict(x)
         rows = np.flatnonzero(non_dominated(mean))
+        rows = rows[_distinctly(mean[rows], std[rows], self._agreed(x[rows]))]
         rows = rows[np.argsort(-mean[rows, 0], kind="stable")]
         return Front(x[rows], mean[rows], std[rows])
+
+    def _agreed(self, x: Array) -> Array:
+        """Return the result of each output at ``x``, (m, k), where trusted ones agree, else nan."""
+        known, place = np.unique(self.observations.x, axis=0, return_inverse=True)
+        results = self.results
+        trusted = np.isfinite(results) & (self.trust >= DISTRUSTED)
+        low, high = (np.full((len(known), results.shape[1]), end) for end in (np.inf, -np.inf))
+        np.minimum.at(low, place, np.where(trusted, results, np.inf))
+        np.maximum.at(high, place, np.where(trusted, results, -np.inf))
+        at = {tuple(point): k for k, point in enumerate(known.tolist())}
+        rows = [at.get(tuple(point), -1) for point in x.tolist()]
+        agreed = np.where(low == high, low, np.nan)
+        return np.concatenate([agreed, np.full((1, results.shape[1]), np.nan)])[rows]
+
+
+def _distinctly(mean: Array, std: Array, agreed: Array) -> Booleans:
+    """Mask of the points of a front, (m,), that no other one dominates where equals count as equal.
+
+    All arguments are (m, k); ``agreed`` is the result of each output, or nan.
+    """
+    apart = mean[:, None] - mean  # (m, m, k)
+    rounding = _ROUNDING * np.maximum(np.abs(mean)[:, None], np.abs(mean))
+    alike = np.abs(apart) <= np.hypot(std[:, None], std) + rounding
+    better = (apart > 0.0) & ~(alike & (agreed[:, None] == agreed))
+    better = better.any(axis=2)  # in some output
+    kept: Booleans = ~(better & ~better.T).any(axis=0)
+    return kept if kept.any() else np.ones(len(mean), dtype=bool)

@@ -186,6 +186,47 @@ def test_values_of_a_failed_trial_count_where_there_are_any():
     assert np.isnan(study.sampler._synced.learner.results[9]).tolist() == [False, True]
 
 
+def test_halves_of_results_are_a_front_before_any_trial_has_all_values():
+    study = optuna.create_study(directions=DIRECTIONS, sampler=StoicSampler(seed=0))
+    for x in np.linspace(0.0, 1.0, 9):
+        failed(study, x, [cost(x), None])
+        failed(study, x, [None, gain(x)])
+    known = explain(study)
+    assert len(known.trust) == 18
+    assert known.observed_front == ()
+    assert len(known.front) > 2
+    best = known.front[0].trial.params["x"]
+    assert 0.0 <= study.ask(X).params["x"] <= 1.0
+    assert study.sampler._synced.learner.results.shape == (18, 2)
+    add(study, {"x": best}, X, [cost(best), gain(best)])
+    assert explain(study).front[0].trial.state == TrialState.COMPLETE  # of those that are there
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_left_of_nothing_by_a_smooth_model_is_no_trade_off(seed):
+    """A price that a category decides: two settings of one price are as cheap as each other."""
+    worse, price = {"a": 0.2, "b": 0.0, "c": 0.5}, {"a": 2, "b": 6, "c": 1}
+
+    def objective(trial):
+        kind, x = trial.suggest_categorical("kind", [*"abc"]), trial.suggest_float("x", 0.0, 1.0)
+        return (x - 0.3) ** 2 + worse[kind], price[kind]
+
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=StoicSampler(seed=seed))
+    study.optimize(objective, n_trials=25)
+    front = [point.trial for point in explain(study).front]
+    assert sorted(trial.params["kind"] for trial in front) == [*"abc"]
+    assert all(abs(trial.params["x"] - 0.3) < 0.05 for trial in front)
+
+
+def test_an_objective_that_is_constant_decides_nothing():
+    study = optuna.create_study(directions=["minimize"] * 2)
+    for x in np.linspace(0.0, 1.0, 11):
+        add(study, {"x": x}, X, [(x - 0.3) ** 2, 7.3])
+    (point,) = explain(study).front
+    assert point.trial.params["x"] == pytest.approx(0.3)
+    assert point.estimates[1].endswith("(unknown)")
+
+
 @pytest.mark.parametrize("kind", ["infeasible", "bad", "transient"])
 def test_a_failure_of_a_kind_and_a_value_both_count(kind):
     study = stored(even(9))

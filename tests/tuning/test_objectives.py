@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
 from scripts import trials_of
@@ -23,6 +25,8 @@ from stoic.integrations.optuna import NOISE, VALUES, explain
 from stoic.refusal import RefusalError
 from stoic.tuning.objectives import Objective, parse_objectives
 from stoic.tuning.request import Settings, from_file
+from stoic.tuning.views.front import draw
+from studies import add
 
 PROGRAM = """
 import json, os, sys
@@ -265,12 +269,30 @@ def test_a_function_with_two_objectives_is_tuned():
     assert all(point.trial.params["y"] < 0.3 for point in result.front)
     trials = result.study.trials
     assert trials[4].user_attrs[VALUES][0] is None
-    assert trials[6].user_attrs[VALUES] == [1.0, 2.0, 3.0]
-    assert "3 values, and the study has 2 objectives" in trials[6].user_attrs["failure"]
+    said = "the objective gave 3 values (1, 2, 3), and the study has 2 objectives"
+    assert said in trials[6].user_attrs["failure"]
     assert result.failure_kinds == {5: "transient"}
     assert set(result.trust[4]) == {"gain"}
     assert str(result) == result.text
     assert "recommended    a front of" in result.text
+
+
+def test_the_legend_of_a_front_counts_trials_and_not_marks_of_one_panel():
+    names = ["minimize"] * 3
+    study = optuna.create_study(directions=names)
+    for number, x in enumerate(np.linspace(0.0, 1.0, 15)):
+        values = [x**2, (1.0 - x) ** 2, (x - 0.5) ** 2 + 50.0 * (number == 7)]
+        add(study, {"x": x}, {"x": FloatDistribution(0.0, 1.0)}, values)
+    known = explain(study)
+    picture = draw(replace(known, infeasible=(2, 3)))
+    labels = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert labels[:3] == ["violates a constraint (2)", "trusted (12)", "a value distrusted (1)"]
+    assert labels[-1] == f"recommended front ({len(known.front)})"
+    # The first panel lacks the value that is distrusted
+    marks = [
+        {line.get_label(): len(line.get_xdata()) for line in axes.lines} for axes in picture.axes
+    ]
+    assert [panel["a value distrusted (1)"] for panel in marks] == [0, 1, 1]
 
 
 def test_directions_in_another_order_continue_the_same_study(tmp_path):

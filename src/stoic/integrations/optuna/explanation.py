@@ -42,7 +42,8 @@ class FrontPoint:
     Attributes
     ----------
     trial:
-        A trial that was run there, with trusted values.
+        A trial that was run there, with trusted values: a complete one if there is any, else one
+        that failed with some of them, the others being those of other trials there.
     mean, std:
         Posterior mean and standard deviation of each objective, (k,) both. The deviation is
         infinite where it is not known.
@@ -59,6 +60,14 @@ class FrontPoint:
     def interval(self) -> Array:
         """95 % interval of each objective, (k, 2)."""
         return np.stack([self.mean - SDS_95 * self.std, self.mean + SDS_95 * self.std], axis=1)
+
+    @property
+    def estimates(self) -> list[str]:
+        """Mean and interval of each objective for people."""
+        return [
+            f"{mean:.6g} ({low:.4g} to {high:.4g})" if high < math.inf else f"{mean:.6g} (unknown)"
+            for mean, (low, high) in zip(self.mean.tolist(), self.interval.tolist(), strict=True)
+        ]
 
 
 @dataclass(frozen=True, repr=False)
@@ -320,6 +329,11 @@ def estimated(mean: float, sd: float, sign: str = "+-") -> str:
     return f"{written(mean, sd)} {sign} {deviation(sd)}"
 
 
+def probability(of: float) -> str:
+    """Format a probability, rounded down: only what is certain is 1."""
+    return f"{math.floor(100.0 * of + 1e-9) / 100.0:.2f}"
+
+
 def expected(row: Row, sign: str = "+-") -> str:
     """Format the leave-one-out prediction of a value."""
     return estimated(row.expected, row.sd, sign) if row.predicted else "unknown"
@@ -384,17 +398,13 @@ def _front_lines(known: Explanation) -> list[str]:
         return [*lines, f"recommended    none: {unsettled if known.judged else _UNJUDGED}"]
     lines.append(f"recommended    a front of {len(known.front)}, by trusted means; 95 % intervals:")
     for point in known.front[:SHOWN]:
-        estimates = (
-            f"{name} {mean:.6g} ({low:.4g} to {high:.4g})"
-            for name, mean, (low, high) in zip(
-                known.objectives, point.mean, point.interval, strict=True
-            )
-        )
-        lines.append(f"  trial {point.trial.number}: {', '.join(estimates)}")
+        named = zip(known.objectives, point.estimates, strict=True)
+        estimates = ", ".join(f"{name} {estimate}" for name, estimate in named)
+        lines.append(f"  trial {point.trial.number}: {estimates}")
         lines.append(f"               {setting(point.trial.params)}")
     lines += rest(len(known.front))
     if known.feasible is not None:
-        lines.append(f"feasible       each with probability {known.feasible:.2f} or more")
+        lines.append(f"feasible       each with probability {probability(known.feasible)} or more")
     return lines
 
 
@@ -443,7 +453,7 @@ def best_lines(known: Explanation) -> list[str]:
     if known.feasible is not None:
         own = known.recommended is not None and known.recommended.number in known.infeasible
         though = ", though its own values violate a constraint" * own
-        lines.append(f"feasible       with probability {known.feasible:.2f}{though}")
+        lines.append(f"feasible       with probability {probability(known.feasible)}{though}")
     if known.undecided is not None:
         lines.append(f"undecided      {known.undecided}")
     if known.certified is not None:
@@ -457,7 +467,11 @@ def doubt_lines(known: Explanation) -> list[str]:
     """List the trials that are distrusted, and those that the model does not use."""
     distrusted = [r for r in known.rows if r.distrusted and r.number not in known.steep]
     lines = [f"warm start     {source.sentence()}" for source in known.sources]
-    lines.append(f"distrusted     {len(distrusted) or 'none'}")
+    count = str(len(distrusted) or "none")
+    if distrusted and known.objectives:
+        values, trials = len(distrusted), len({row.number for row in distrusted})
+        count = f"{values} value{'s' * (values > 1)} of {trials} trial{'s' * (trials > 1)}"
+    lines.append(f"distrusted     {count}")
     # Of many, those that are off by most, in the order of trials
     distrusted.sort(key=lambda row: -abs(row.value - row.expected))
     distrusted = sorted(distrusted[:SHOWN], key=lambda row: row.number) + distrusted[SHOWN:]

@@ -62,9 +62,10 @@ def explain_front(
     count = len(study.directions)
     values = {t.number: found for t in trials if (found := values_of(t, count)) is not None}
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.number in values]
+    measured = [t for t in trials if t.number in values and t.state.is_finished()]
     ranges = modelled_space(trials)
     space = searched(ranges)
-    if complete:
+    if measured:
         check_fixed(fixed, ranges, "complete trials have in the same range")
     given = {name: value for name, value in fixed.items() if name in space}
     declared = declared_constraints(study)
@@ -72,7 +73,7 @@ def explain_front(
         None, None, math.nan, math.inf, {}, math.nan, (),
         fixed=dict(fixed),
         infeasible=tuple(t.number for t in complete if violates(t)),
-        conditional=Parameters.of(complete).conditional(space),
+        conditional=Parameters.of(measured).conditional(space),
         unmodelled=unmodelled(
             trials, ranges, True, declared, partial=False, objectives=len(study.directions)
         )
@@ -85,8 +86,8 @@ def explain_front(
         encoding = Encoding({name: space[name] for name in given}, met=met(space, ()))
         feasible = [t for t in feasible if encoding.agrees(run_with(t), given)]
     known = replace(empty, observed_front=_observed_front(feasible, values, signs(study)))
-    if not complete or not space:  # nothing is learned from one trial about another
-        return _without_model(known, complete, values)
+    if not measured or not space:  # nothing is learned from one trial about another
+        return _without_model(known, measured, values)
     synced = SyncedLearner(study, space, recipe, aim)
     synced.follow(trials)
     learner = synced.learner
@@ -96,12 +97,12 @@ def explain_front(
     at = [t for t in trials if t.number in number and t.number in values]
     at = [t for t in at if failure_kind(t) not in ("infeasible", "bad")]
     if not at:
-        return replace(_without_model(known, complete, values), left_out=synced.left_out)
+        return replace(_without_model(known, measured, values), left_out=synced.left_out)
     # Shape (k,): infinite for an output of which no two values differ
     deviating = np.array([1.0 if scaled(output) else math.inf for output in learner.outputs])
 
     def predict(settings: Settings) -> tuple[Array, Array]:
-        mean, std = learner.predict(given_points(synced.encoding, settings, ranges, complete))
+        mean, std = learner.predict(given_points(synced.encoding, settings, ranges, measured))
         return synced.signs * mean, np.where(np.isfinite(deviating), std, np.inf)
 
     def importances(objective: str | None = None) -> dict[str, float]:
@@ -172,7 +173,8 @@ def _recommended(
     if constraints is not None:
         kept[kept] = constraints.safest(settings[kept])
     front = learner.front(settings[kept])
-    own = learner.trust[rows].min(axis=1)  # of the least trusted of a trial's values
+    # A trial with all values first, then by the trust of its least trusted one
+    own = np.array([t.state == TrialState.COMPLETE for t in at]) + learner.trust[rows].min(axis=1)
     found = []
     for x, mean, std in zip(front.x, front.mean, front.std, strict=True):
         same = np.flatnonzero(kept & (settings == x).all(axis=1))
@@ -183,13 +185,14 @@ def _recommended(
 
 
 def _without_model(
-    known: Explanation, complete: Sequence[FrozenTrial], values: Mapping[int, Array]
+    known: Explanation, measured: Sequence[FrozenTrial], values: Mapping[int, Array]
 ) -> Explanation:
     """Explain without a model: no value is judged, and no front recommended."""
     rows = tuple(
         Row(t.number, float(v), float(v), math.inf, math.nan, params=t.params, objective=name)
-        for t in complete
+        for t in measured
         for name, v in zip(known.objectives, values[t.number], strict=True)
+        if not math.isnan(v)
     )
     return replace(known, rows=rows)
 

@@ -91,6 +91,12 @@ def values_of(trial: FrozenTrial, count: int) -> Array | None:
     return None if np.isnan(numbers).all() else np.array(numbers)
 
 
+def measured_in_part(trial: FrozenTrial) -> bool:
+    """Return True if a trial failed, and has a value of one of several objectives."""
+    stored = trial.user_attrs.get(VALUES) if trial.state == TrialState.FAIL else None
+    return isinstance(stored, list) and values_of(trial, max(len(stored), 2)) is not None
+
+
 def noises_of(trial: FrozenTrial, count: int) -> Array | None:
     """Return the noise variance of each of ``count`` values, nan where there is none reported."""
     stored = trial.user_attrs.get(NOISE)

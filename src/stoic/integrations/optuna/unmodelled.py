@@ -18,7 +18,13 @@ from stoic.integrations.optuna.coordinates import Branches, Numbers
 from stoic.integrations.optuna.encoding import as_written, number_text, spanning
 from stoic.integrations.optuna.executed import refused
 from stoic.integrations.optuna.internals import constraints, possible, same_range
-from stoic.integrations.optuna.objectives import NOISE, VALUES, noises_of, states_bound
+from stoic.integrations.optuna.objectives import (
+    NOISE,
+    VALUES,
+    measured_in_part,
+    noises_of,
+    states_bound,
+)
 from stoic.integrations.optuna.partial import bound_trouble, noise_variance
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
@@ -68,7 +74,7 @@ class Parameters:
             if trial.number in self._seen or not trial.state.is_finished():
                 continue
             self._seen.add(trial.number)
-            if trial.state == TrialState.COMPLETE:
+            if trial.state == TrialState.COMPLETE or measured_in_part(trial):
                 self._add(trial)
             elif trial.distributions:
                 self._others.append(trial)
@@ -89,10 +95,11 @@ class Parameters:
     def shown_by(self, trial: FrozenTrial) -> bool:
         """Return True if a trial shows which parameters a setting has.
 
-        A complete one does; and if there are any, one that failed or was pruned after a parameter
-        that no complete one has, so that a branch where everything fails is modelled, too.
+        A complete one does, and one that failed with a value of some objective; and if there are
+        any, one that failed or was pruned after a parameter that none of these has, so that a
+        branch where everything fails is modelled, too.
         """
-        if trial.state == TrialState.COMPLETE:
+        if trial.state == TrialState.COMPLETE or measured_in_part(trial):
             return bool(trial.distributions)
         ended = trial.state in (TrialState.FAIL, TrialState.PRUNED)
         return ended and self._complete > 0 and bool(trial.distributions.keys() - self._ranges)

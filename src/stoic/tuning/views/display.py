@@ -71,7 +71,7 @@ class Lines(Observer):
                 if trial.number in explanation.penalties:
                     words.append("a penalty: infeasible")
             if trust is not None:
-                words.append(f"trust {trust:.2f}" + (" (distrusted)" * (trust < DISTRUSTED)))
+                words.append(f"trust {trust:.2f}{_distrusted(explanation, trial.number)}")
         words += overtaken(trial, result)
         if (recommended := _recommended(explanation)) is not None:
             words.append(f"recommended {recommended}")
@@ -183,6 +183,13 @@ def _trust(explanation: Explanation | None, number: int) -> float | None:
     rows = explanation.rows if explanation is not None else ()
     judged = (row.trust for row in rows if row.number == number and not math.isnan(row.trust))
     return min(judged, default=None)
+
+
+def _distrusted(known: Explanation | None, number: int) -> str:
+    """Return a note on a trial, with the objectives whose value is distrusted."""
+    rows = [r for r in (known.rows if known else ()) if r.number == number and r.distrusted]
+    names = ": " + ", ".join(row.objective for row in rows if row.objective)
+    return f" (distrusted{names if len(names) > 2 else ''})" * bool(rows)
 
 
 def _recommended(known: Explanation | None) -> str | None:

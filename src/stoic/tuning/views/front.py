@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
+from collections import Counter
+from collections.abc import Iterable
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -20,10 +22,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_TRUSTED, _DISTRUSTED, _VIOLATING = "trusted", "a value distrusted", "violates a constraint"
+# Mark and colour, in the order in which they are drawn
+_KINDS = {_VIOLATING: ("X", EXPECTED), _TRUSTED: ("o", TRUSTED), _DISTRUSTED: ("D", REJECTED)}
+
+
 def draw(known: Explanation) -> Figure:
     """Plot observed values, and the recommended front with its intervals, for each two objectives.
 
-    Axes show trusted values and predictions. A value beyond an edge is drawn on it.
+    Axes show trusted values and predictions. A value beyond an edge is drawn on it. The legend
+    counts all trials with two values or more, of which a panel may lack some.
     """
     from matplotlib.figure import Figure
 
@@ -33,7 +41,8 @@ def draw(known: Explanation) -> Figure:
         _panel(axes, known, pair)
     handles, labels = picture.axes[0].get_legend_handles_labels()
     picture.legend(
-        handles, labels, loc="outside lower center", ncols=2 * len(pairs), frameon=False, fontsize=9
+        handles, labels, loc="outside lower center", ncols=max(3, 2 * len(pairs)), frameon=False,
+        fontsize=9,
     )  # fmt: skip
     return picture
 
@@ -43,6 +52,13 @@ def as_image(picture: Figure) -> str:
     file = io.BytesIO()
     picture.savefig(file, format="svg")
     return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def _kind(known: Explanation, number: int, values: Iterable[tuple[float, float]]) -> str:
+    """Return the key in ``_KINDS`` of a trial with these values and trusts."""
+    if min(trust for _, trust in values) < DISTRUSTED:
+        return _DISTRUSTED
+    return _VIOLATING if number in known.infeasible else _TRUSTED
 
 
 def _panel(axes: Axes, known: Explanation, pair: tuple[int, int]) -> None:
@@ -56,23 +72,23 @@ def _panel(axes: Axes, known: Explanation, pair: tuple[int, int]) -> None:
     found: dict[int, dict[str, tuple[float, float]]] = {}
     for row in known.rows:
         found.setdefault(row.number, {})[row.objective or ""] = row.value, row.trust
-    whole = [both for both in found.values() if all(name in both for name in names)]
-    for doubted, mark, colour in ((False, "o", TRUSTED), (True, "D", REJECTED)):
-        part = [
-            [both[name][0] for name in names]
-            for both in whole
-            if doubted == (min(both[name][1] for name in names) < DISTRUSTED)
-        ]
+    kinds = Counter(_kind(known, n, each.values()) for n, each in found.items() if len(each) > 1)
+    # Of the trials with both values, by these two
+    here = {n: [each[k] for k in names] for n, each in found.items() if {*names} <= each.keys()}
+    # Without marks one that is not clipped has its place at the picture's corner
+    for kind, (mark, colour) in _KINDS.items():
+        if kind == _VIOLATING and not kinds[kind]:
+            continue
+        part = [[v for v, _ in both] for n, both in here.items() if _kind(known, n, both) == kind]
         x, y = inside(np.array(part).reshape(-1, 2)).T
-        label = f"{'one value distrusted' if doubted else 'trusted'} ({len(part)})"
         axes.plot(
             x, y, mark, color=colour, markeredgecolor="black", markeredgewidth=0.4, alpha=0.8,
-            markersize=6, label=label, clip_on=False,
+            markersize=6, label=f"{kind} ({kinds[kind]})", clip_on=not part,
         )  # fmt: skip
     observed = [[trial.values[k] for k in pair] for trial in known.observed_front]
     x, y = inside(np.array(observed).reshape(-1, 2)).T
     axes.plot(
-        x, y, "s", color="black", fillstyle="none", markersize=10, clip_on=False,
+        x, y, "s", color="black", fillstyle="none", markersize=10, clip_on=not observed,
         label=f"observed front ({len(observed)})",
     )  # fmt: skip
     means = np.array([point.mean[list(pair)] for point in known.front]).reshape(-1, 2)

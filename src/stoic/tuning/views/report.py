@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from stoic.integrations.optuna.explanation import (
     estimated,
     excluded_lines,
     expected,
+    probability,
     residual,
     setting,
     unfinished_lines,
@@ -114,6 +116,8 @@ class Report:
             assert known is not None
             rows = tuple(row for row in known.rows if (row.objective or "") == name)
             of = replace(known, rows=rows)
+            if name:
+                of = replace(of, importances=partial(known.importances, name))
             drawings = Drawings(of, self.trials, self.space, direction == "minimize", go, io)
             draws.append((f": {name}" if name else "", drawings))
         several = known is not None and known.objectives
@@ -126,6 +130,7 @@ class Report:
             front_heads=("trial", *known.objectives, "parameters") if known and several else (),
             front_rows=self._front(),
             slices=len(self.space),
+            weighed=len(known.front[0].trial.params if known and known.front else self.space),
             confirmation=None if known is None else known.confirmation,
             candidates=self._candidates(),
             distrusted=self._distrusted(),
@@ -153,7 +158,7 @@ class Report:
         if known.objectives:
             text = "Estimated by trusted values, with 95 % intervals below."
             if known.feasible is not None:
-                text += f" Each is feasible with probability {known.feasible:.2f} or more."
+                text += f" Each is feasible with probability {probability(known.feasible)} or more."
             cards.append(Card("Recommended front", str(len(known.front)), text))
             text = "As observed: some of them may be outliers."
             return [*cards, Card("Observed front", str(len(known.observed_front)), text)]
@@ -164,7 +169,7 @@ class Report:
             observed = written(recommended.value, known.recommended_std)
             text = f"trial {recommended.number}, observed {observed}{known.caveats}"
             if known.feasible is not None:
-                text += f", feasible with probability {known.feasible:.2f}"
+                text += f", feasible with probability {probability(known.feasible)}"
             row = rows.get(recommended.number)
             if row is not None and row.executed not in (None, recommended.params):
                 assert row.executed is not None
@@ -190,10 +195,7 @@ class Report:
         return [
             (
                 point.trial.number,
-                *(
-                    f"{mean:.6g} ({low:.4g} to {high:.4g})"
-                    for mean, (low, high) in zip(point.mean, point.interval, strict=True)
-                ),
+                *point.estimates,
                 setting(point.trial.params),
             )
             for point in (() if known is None else known.front)
