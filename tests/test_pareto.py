@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from stoic.pareto import boxes_beyond, hypervolume, non_dominated
+from stoic.pareto import boxes_beyond, distinct, hypervolume, non_dominated
 
 
 def dominates(one, other):
@@ -75,3 +75,40 @@ def test_nothing_is_dominated_by_nothing():
     assert (lower.tolist(), upper.tolist()) == ([[0.0, 0.0]], [[np.inf, np.inf]])
     assert hypervolume(none, np.zeros(2)) == 0.0
     assert non_dominated(none).tolist() == []
+
+
+def literal_dominance(mean, std, agreed):
+    """Whether i dominates j if outputs with equal results and nearly equal means do not count."""
+    m, k = mean.shape
+    found = np.zeros((m, m), dtype=bool)
+    for i, j in itertools.permutations(range(m), 2):
+        counts = [
+            agreed[i, c] != agreed[j, c]
+            or abs(mean[i, c] - mean[j, c]) > 0.1 * np.hypot(std[i, c], std[j, c])
+            for c in range(k)
+        ]
+        found[i, j] = dominates(mean[i][counts], mean[j][counts])
+    return found
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("seed", range(10))
+def test_of_a_front_that_has_equals_those_that_the_rest_dominates_are_left_out(k, seed):
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((60, k))
+    values = values[non_dominated(values)]
+    std = rng.uniform(0.0, 8.0, values.shape)
+    agreed = rng.integers(0, 3, values.shape).astype(float)
+    agreed[rng.random(values.shape) < 0.2] = np.nan
+    kept = distinct(values, std, agreed)
+    dominance = literal_dominance(values, std, agreed)
+    assert not dominance[np.ix_(kept, kept)].any()
+    assert dominance[kept][:, ~kept].any(axis=0).all()
+    assert distinct(values, 0.0 * std, agreed).all()
+    assert distinct(values, std, np.full_like(values, np.nan)).all()
+
+
+def test_of_points_that_dominate_each_other_in_a_circle_one_is_left():
+    means = np.array([[3.0, 1.0, 2.0], [2.0, 3.0, 1.0], [1.0, 2.0, 3.0]])
+    agreed = np.array([[1.0, 2.0, 2.0], [1.0, 2.0, 1.0], [2.0, 2.0, 1.0]])
+    assert distinct(means, np.full((3, 3), 50.0), agreed).sum() in (1, 2)

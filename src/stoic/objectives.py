@@ -11,7 +11,6 @@ import numpy as np
 from stoic.data import (
     DISTRUSTED,
     Array,
-    Booleans,
     Choice,
     FailureKind,
     Observations,
@@ -23,7 +22,7 @@ from stoic.learner import Learner, generator, parts_of
 from stoic.models import LeaveOneOutGP
 from stoic.models.constraints import Constraints
 from stoic.optimizer import Optimizer
-from stoic.pareto import non_dominated
+from stoic.pareto import distinct, non_dominated
 from stoic.pending import check_count
 from stoic.policies.base import View, choices_at
 from stoic.policies.hypervolume import HypervolumeImprovement, best_trust
@@ -33,7 +32,6 @@ from stoic.recipes import Parts
 # Share of an output's results that an explanation may reject. In a clean search of DTLZ2, where 17
 # of 40 results of one output were 0 up to rounding, one without a limit rejected the other 23.
 _MOST_REJECTED = 1.0 / 3.0
-_ROUNDING = 1e-12  # relative, of a mean
 MOST = 3  # objectives: boxes beyond a front, and trials to find one, grow with their number
 
 
@@ -250,8 +248,8 @@ class MultiLearner(Optimizer):
         """Estimate the front: the inputs whose posterior means no others' dominate.
 
         Two inputs are equal in an output if their trusted results are, and their means differ by
-        less than a deviation of this difference: then it is what a smooth model leaves of nothing,
-        as of a price that one category decides.
+        less than a tenth of the deviation of this difference: then it is what a smooth model leaves
+        of nothing, as of a price that one category decides.
 
         Parameters
         ----------
@@ -271,7 +269,7 @@ class MultiLearner(Optimizer):
             return Front(x, *(np.empty((0, len(self.outputs))) for _ in range(2)))
         mean, std = self.predict(x)
         rows = np.flatnonzero(non_dominated(mean))
-        rows = rows[_distinctly(mean[rows], std[rows], self._agreed(x[rows]))]
+        rows = rows[distinct(mean[rows], std[rows], self._agreed(x[rows]))]
         rows = rows[np.argsort(-mean[rows, 0], kind="stable")]
         return Front(x[rows], mean[rows], std[rows])
 
@@ -287,17 +285,3 @@ class MultiLearner(Optimizer):
         rows = [at.get(tuple(point), -1) for point in x.tolist()]
         agreed = np.where(low == high, low, np.nan)
         return np.concatenate([agreed, np.full((1, results.shape[1]), np.nan)])[rows]
-
-
-def _distinctly(mean: Array, std: Array, agreed: Array) -> Booleans:
-    """Mask of the points of a front, (m,), that no other one dominates where equals count as equal.
-
-    All arguments are (m, k); ``agreed`` is the result of each output, or nan.
-    """
-    apart = mean[:, None] - mean  # (m, m, k)
-    rounding = _ROUNDING * np.maximum(np.abs(mean)[:, None], np.abs(mean))
-    alike = np.abs(apart) <= np.hypot(std[:, None], std) + rounding
-    better = (apart > 0.0) & ~(alike & (agreed[:, None] == agreed))
-    better = better.any(axis=2)  # in some output
-    kept: Booleans = ~(better & ~better.T).any(axis=0)
-    return kept if kept.any() else np.ones(len(mean), dtype=bool)

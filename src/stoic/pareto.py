@@ -6,6 +6,8 @@ import numpy as np
 
 from stoic.data import Array, Booleans
 
+_EQUAL, _ROUNDING = 0.1, 1e-12  # in standard deviations; and relative, of a mean
+
 Ends = tuple[tuple[float, float], ...]  # lower and upper end of a box in each output
 
 
@@ -23,6 +25,40 @@ def non_dominated(values: Array) -> Booleans:
             mask[row] = True
             front = np.concatenate([front, values[[row]]])
     return mask
+
+
+def distinct(mean: Array, std: Array, agreed: Array) -> Booleans:
+    """Mask of the points of a front, (m,), that no other one of the mask dominates.
+
+    All arguments are (m, k): means, their deviations, and the result of each output, nan where
+    there is none or several. Two points are equal in an output if their results are, and their
+    means differ by less than a tenth of the deviation of this difference, or by rounding.
+    """
+    kept = np.ones(len(mean), dtype=bool)
+    alike = [_shared(column) for column in agreed.T]
+    rows = np.flatnonzero(np.any(alike, axis=0))  # others are as far apart as before
+    better = np.zeros((len(rows), len(rows)), dtype=bool)
+    for m, s, same in zip(mean[rows].T, std[rows].T, agreed[rows].T, strict=True):
+        apart, size = m[:, None] - m, np.maximum(np.abs(m)[:, None], np.abs(m))
+        equal = np.abs(apart) <= _EQUAL * np.hypot(s[:, None], s) + _ROUNDING * size
+        better |= (apart > 0.0) & ~(equal & (same[:, None] == same))
+    dominates = better & ~better.T
+    # One after another: what only points dominate that are dominated themselves is kept
+    left = np.ones(len(rows), dtype=bool)
+    while left.any():
+        free = left & ~dominates[left].any(axis=0)
+        free = free if free.any() else left & (np.cumsum(left) == 1)  # of a cycle one
+        dominated = left & dominates[free].any(axis=0) & ~free
+        kept[rows[dominated]] = False
+        left &= ~(free | dominated)
+    return kept
+
+
+def _shared(values: Array) -> Booleans:
+    """Mask of the values (m,) that another one equals."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    shared: Booleans = (counts[place] > 1) & ~np.isnan(values)
+    return shared
 
 
 def hypervolume(values: Array, reference: Array) -> float:

@@ -181,17 +181,6 @@ def test_a_box_is_searched_at_points_of_the_rule():
 # Studies
 
 
-def test_a_setting_that_lacks_a_parameter_of_its_branch_is_not_predicted(study):
-    known = explain(study)
-    for given, lacking in (
-        ({"method": "a"}, "a_x, a_y have none"),
-        ({"method": "b", "b_x": 0.1}, "b_kind has none"),
-    ):
-        with pytest.raises(RefusalError, match=lacking):
-            known.predict(given)
-    assert np.isfinite(known.predict({"method": "b", "b_x": 0.1, "b_kind": "p"})).all()
-
-
 def test_the_best_branch_is_found_and_refined(study):
     known = explain(study)
     best = known.recommended

@@ -269,8 +269,8 @@ def test_a_function_with_two_objectives_is_tuned():
     assert all(point.trial.params["y"] < 0.3 for point in result.front)
     trials = result.study.trials
     assert trials[4].user_attrs[VALUES][0] is None
-    said = "the objective gave 3 values (1, 2, 3), and the study has 2 objectives"
-    assert said in trials[6].user_attrs["failure"]
+    assert trials[6].user_attrs[VALUES] == [1.0, 2.0, 3.0]
+    assert "3 values, and the study has 2 objectives" in trials[6].user_attrs["failure"]
     assert result.failure_kinds == {5: "transient"}
     assert set(result.trust[4]) == {"gain"}
     assert str(result) == result.text
@@ -284,7 +284,7 @@ def test_the_legend_of_a_front_counts_trials_and_not_marks_of_one_panel():
         values = [x**2, (1.0 - x) ** 2, (x - 0.5) ** 2 + 50.0 * (number == 7)]
         add(study, {"x": x}, {"x": FloatDistribution(0.0, 1.0)}, values)
     known = explain(study)
-    picture = draw(replace(known, infeasible=(2, 3)))
+    picture = draw(replace(known, infeasible=(2, 3, 7)))
     labels = [text.get_text() for text in picture.legends[0].get_texts()]
     assert labels[:3] == ["violates a constraint (2)", "trusted (12)", "a value distrusted (1)"]
     assert labels[-1] == f"recommended front ({len(known.front)})"
@@ -293,6 +293,7 @@ def test_the_legend_of_a_front_counts_trials_and_not_marks_of_one_panel():
         {line.get_label(): len(line.get_xdata()) for line in axes.lines} for axes in picture.axes
     ]
     assert [panel["a value distrusted (1)"] for panel in marks] == [0, 1, 1]
+    assert all(sum(panel[label] for label in labels[:3]) == 15 for panel in marks)
 
 
 def test_directions_in_another_order_continue_the_same_study(tmp_path):

@@ -18,6 +18,7 @@ from optuna.samplers import RandomSampler
 from optuna.trial import Trial, TrialState, create_trial
 
 from stoic.integrations.optuna import EXECUTED, FAILED, NOISE
+from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.refusal import RefusalError
 from stoic.tuning import mark
 from stoic.tuning.by_hand import tell_number
@@ -28,7 +29,6 @@ from stoic.tuning.storage import open_storage
 from stoic.tuning.stored import known_space
 from stoic.tuning.study import load_study, open_study
 from stoic.tuning.trials import (
-    FAILURE,
     SEAL,
     WORKER,
     claim,

@@ -13,10 +13,10 @@ from optuna.trial import TrialState
 
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, explain
 from stoic.integrations.optuna.internals import constraint_attrs, constraints
+from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.refusal import RefusalError
 from stoic.tuning.space import parse_assignments
 from stoic.tuning.table import read_table
-from stoic.tuning.trials import FAILURE
 from stoic.tuning.views.records import render, trial_record
 
 SPACE = {"x": FloatDistribution(0.0, 1.0), "k": CategoricalDistribution(("a", "b"))}

@@ -14,7 +14,7 @@ from optuna.trial import TrialState
 
 from stoic.refusal import RefusalError
 from stoic.tuning.trials import WORKER
-from stoic.tuning.workers import alone, check_workers
+from stoic.tuning.workers import alone, check_workers, run_workers
 
 # Each run leaves a file, and waits until there are two: alone it would wait for a minute.
 TWO = (
@@ -98,6 +98,15 @@ def test_all_of_them_end_when_the_reader_of_their_lines_has_left(tmp_path):
         assert (process.wait(120), process.stderr.read()) == (1, "")
     states = {trial.state for trial in trials_of(tmp_path)}
     assert states <= {TrialState.COMPLETE, TrialState.FAIL}  # no trial of a lost worker
+
+
+def test_a_warning_that_cannot_be_written_ends_nothing():
+    def say(line, error):
+        if error:
+            raise OSError(28, "No space left on device")
+
+    stop, codes = run_workers(2, ["--none"], say)
+    assert (bool(stop), codes) == (False, [2, 2])  # what they ended with
 
 
 def test_workers_that_are_killed_are_told_and_what_is_missing_is_an_error(tmp_path):

@@ -355,7 +355,7 @@ def ask_for(
             f"The study {study.study_name!r} has no search space yet: give its parameters, as in "
             "--param 'x=float(0, 1)'."
         )
-    parameters = Parameters.of(study.get_trials(deepcopy=False))
+    parameters = Parameters.of(study.get_trials(deepcopy=False), len(study.directions))
     met = parameters.modelled()
     # What is said now is the range in this trial, whatever its branch
     branches = {name: of for name, of in parameters.branches(met).items() if name not in changed}

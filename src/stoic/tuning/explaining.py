@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import optuna
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from stoic.integrations.optuna import Explanation, explain
-from stoic.integrations.optuna.objectives import measured_in_part
+from stoic.integrations.optuna.objectives import measured
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
@@ -104,7 +104,7 @@ def explanation(
     stored now. ``possible`` is the range of the value, by default the one that is recorded.
     """
     trials = study.get_trials(deepcopy=False) if trials is None else trials
-    if any(trial.state == TrialState.COMPLETE or measured_in_part(trial) for trial in trials):
+    if any(measured(trial, len(study.directions)) for trial in trials):
         return explain(study, recipe=recipe, fixed=fixed, trials=trials, possible=possible)
     return None
 

@@ -15,9 +15,9 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from stoic.data import numbers
 from stoic.integrations.optuna.encoding import check_fixed
 from stoic.integrations.optuna.internals import fixed_attrs
+from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.refusal import RefusalError
 from stoic.tuning.space import Space
-from stoic.tuning.trials import FAILURE
 
 _GIVEN = "stoic:given"  # user attribute: which of the given settings a trial is
 

@@ -162,12 +162,11 @@ def _several(
     else:
         values = tuple(map(float, given))
         if len(values) != len(order):
-            came = ", ".join(f"{value:g}" for value in values)
             reason = (
-                f"the objective gave {len(values)} values ({came}), and the study has "
-                f"{len(order)} objectives"
+                f"the objective gave {len(values)} values, and the study has {len(order)} "
+                "objectives"
             )
-            return Result(failure=reason, executed=run_as)
+            return Result(failure=reason, executed=run_as, values=values)
         values = tuple(values[names.index(name)] for name in order)
     errors: Any = found.standard_error
     if errors is not None and found.values is not None:

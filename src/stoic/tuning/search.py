@@ -139,7 +139,7 @@ class StudyMethod:
     def sampler(self, study: optuna.Study | None, search: Search) -> StoicSampler:
         """Make the sampler of a study, which is None for a new one."""
         trials = [] if study is None else study.get_trials(deepcopy=False)
-        parameters = Parameters.of(trials)
+        parameters = Parameters.of(trials, 1 if study is None else len(study.directions))
         met = parameters.modelled(shared=self.aim is not None)
         # Trials that came from elsewhere may have others, other ranges, or branches
         alike = met in ({}, search.space) and not parameters.conditional(met)

@@ -24,11 +24,11 @@ from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
 from stoic.integrations.optuna.encoding import as_written, check_fixed
 from stoic.integrations.optuna.executed import check_executed
 from stoic.integrations.optuna.internals import constraint_attrs, possible
+from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.integrations.reported import noise_of
 from stoic.refusal import RefusalError
 from stoic.tuning.failure import parse_kind
 from stoic.tuning.space import Space, check_name, parse_as
-from stoic.tuning.trials import FAILURE
 
 _PARAMETER = "params_"  # before names, in the table that stoic trials -f csv writes
 _CONSTRAINT = "constraints_"

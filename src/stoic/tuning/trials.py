@@ -28,7 +28,7 @@ from stoic.integrations.optuna.internals import (
     unfix,
 )
 from stoic.integrations.optuna.objectives import VALUES
-from stoic.integrations.optuna.unmodelled import CONFIRM, branches_of
+from stoic.integrations.optuna.unmodelled import CONFIRM, FAILURE, branches_of
 from stoic.printable import printable
 from stoic.tuning.mark import kill_marked, seal, visible
 from stoic.tuning.program import Result
@@ -40,7 +40,6 @@ from stoic.tuning.worker import Worker
 WORKER = "stoic:worker"  # of a trial: the worker that runs it
 PROGRAM = "stoic:program"  # of a trial: the process it runs, for people
 SEAL = "stoic:run"  # of a trial: digest of the mark of what it runs
-FAILURE = "failure"  # of a trial: why it has no value
 ERRORS = "stderr"  # of a trial: the end of its program's standard error
 
 log = logging.getLogger(__name__)

@@ -66,7 +66,8 @@ def run_workers(
     Raises
     ------
     OSError
-        A line could not be written; all processes have ended, each after its trial.
+        A line about a trial could not be written; all processes have ended, and what they were
+        running has failed as transient. Other lines are left out then.
     """
     said: set[str] = set()
     unwritten: list[OSError] = []
@@ -80,13 +81,15 @@ def run_workers(
             say(line.rstrip("\n"), False)
 
     def listen(stream: IO[str], error: bool) -> None:
-        for line in stream:  # to the end: a worker whose pipe is full would wait for ever
-            with lock:
-                if not unwritten:
-                    try:
-                        pass_on(line, error)
-                    except OSError as failure:
-                        unwritten.append(failure)
+        with stream:
+            for line in stream:  # to the end: a worker whose pipe is full would wait for ever
+                with lock:
+                    if not unwritten:
+                        try:
+                            pass_on(line, error)
+                        except OSError as failure:
+                            if not error:
+                                unwritten.append(failure)
 
     with Stop() as stop:
         children = [

@@ -519,35 +519,9 @@ def given_points(
         check_fixed(given, ranges, "complete trials have in the same range")
         encoding.check(given)
         try:
-            # In a conditional space any parameter may be absent, but not all are everywhere
-            lacking = _lacking(given, encoding, trials) if encoding.tree is not None else []
             point[:] = encoding.encode(given)
-        except KeyError as error:
-            lacking = [error.args[0]]
-        if lacking:
+        except KeyError as lacking:
             raise RefusalError(
-                f"A setting has a value for each parameter, and {', '.join(lacking)} "
-                f"{'has' if len(lacking) == 1 else 'have'} none."
-            )
+                f"A setting has a value for each parameter, and {lacking.args[0]} has none."
+            ) from None
     return points
-
-
-def _lacking(
-    given: Mapping[str, Any], encoding: Encoding, trials: Sequence[FrozenTrial]
-) -> list[str]:
-    """List what a setting lacks if it lacks something of each trial: of the most similar one."""
-    choices = [n for n in given if n in encoding.parts and isinstance(encoding.parts[n], Category)]
-
-    def unlike(params: Mapping[str, Any]) -> tuple[int, int, int]:
-        others = sum(params.get(name, given[name]) != given[name] for name in choices)
-        return (
-            others,
-            len(given.keys() - params),
-            len(encoding.parts.keys() & params - given.keys()),
-        )
-
-    of_trials = [trial.params for trial in trials]
-    if any(encoding.parts.keys() & params <= given.keys() for params in of_trials):
-        return []
-    nearest = min(of_trials, key=unlike, default={})
-    return [name for name in encoding.parts if name in nearest and name not in given]

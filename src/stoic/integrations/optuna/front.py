@@ -62,18 +62,18 @@ def explain_front(
     count = len(study.directions)
     values = {t.number: found for t in trials if (found := values_of(t, count)) is not None}
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.number in values]
-    measured = [t for t in trials if t.number in values and t.state.is_finished()]
-    ranges = modelled_space(trials)
+    some = [t for t in trials if t.number in values and t.state.is_finished()]
+    ranges = modelled_space(trials, objectives=count)
     space = searched(ranges)
-    if measured:
+    if some:
         check_fixed(fixed, ranges, "complete trials have in the same range")
     given = {name: value for name, value in fixed.items() if name in space}
     declared = declared_constraints(study)
     empty = Explanation(
         None, None, math.nan, math.inf, {}, math.nan, (),
         fixed=dict(fixed),
-        infeasible=tuple(t.number for t in complete if violates(t)),
-        conditional=Parameters.of(measured).conditional(space),
+        infeasible=tuple(t.number for t in some if violates(t)),
+        conditional=Parameters.of(some, count).conditional(space),
         unmodelled=unmodelled(
             trials, ranges, True, declared, partial=False, objectives=len(study.directions)
         )
@@ -86,8 +86,8 @@ def explain_front(
         encoding = Encoding({name: space[name] for name in given}, met=met(space, ()))
         feasible = [t for t in feasible if encoding.agrees(run_with(t), given)]
     known = replace(empty, observed_front=_observed_front(feasible, values, signs(study)))
-    if not measured or not space:  # nothing is learned from one trial about another
-        return _without_model(known, measured, values)
+    if not some or not space:  # nothing is learned from one trial about another
+        return _without_model(known, some, values)
     synced = SyncedLearner(study, space, recipe, aim)
     synced.follow(trials)
     learner = synced.learner
@@ -97,12 +97,12 @@ def explain_front(
     at = [t for t in trials if t.number in number and t.number in values]
     at = [t for t in at if failure_kind(t) not in ("infeasible", "bad")]
     if not at:
-        return replace(_without_model(known, measured, values), left_out=synced.left_out)
+        return replace(_without_model(known, complete, values), left_out=synced.left_out)
     # Shape (k,): infinite for an output of which no two values differ
     deviating = np.array([1.0 if scaled(output) else math.inf for output in learner.outputs])
 
     def predict(settings: Settings) -> tuple[Array, Array]:
-        mean, std = learner.predict(given_points(synced.encoding, settings, ranges, measured))
+        mean, std = learner.predict(given_points(synced.encoding, settings, ranges, some))
         return synced.signs * mean, np.where(np.isfinite(deviating), std, np.inf)
 
     def importances(objective: str | None = None) -> dict[str, float]:
@@ -185,12 +185,12 @@ def _recommended(
 
 
 def _without_model(
-    known: Explanation, measured: Sequence[FrozenTrial], values: Mapping[int, Array]
+    known: Explanation, trials: Sequence[FrozenTrial], values: Mapping[int, Array]
 ) -> Explanation:
     """Explain without a model: no value is judged, and no front recommended."""
     rows = tuple(
         Row(t.number, float(v), float(v), math.inf, math.nan, params=t.params, objective=name)
-        for t in measured
+        for t in trials
         for name, v in zip(known.objectives, values[t.number], strict=True)
         if not math.isnan(v)
     )

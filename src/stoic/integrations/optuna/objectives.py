@@ -91,10 +91,11 @@ def values_of(trial: FrozenTrial, count: int) -> Array | None:
     return None if np.isnan(numbers).all() else np.array(numbers)
 
 
-def measured_in_part(trial: FrozenTrial) -> bool:
-    """Return True if a trial failed, and has a value of one of several objectives."""
-    stored = trial.user_attrs.get(VALUES) if trial.state == TrialState.FAIL else None
-    return isinstance(stored, list) and values_of(trial, max(len(stored), 2)) is not None
+def measured(trial: FrozenTrial, count: int) -> bool:
+    """Return True if a trial is complete, or failed with a value of one of ``count`` objectives."""
+    if trial.state == TrialState.FAIL:
+        return count > 1 and values_of(trial, count) is not None
+    return trial.state == TrialState.COMPLETE
 
 
 def noises_of(trial: FrozenTrial, count: int) -> Array | None:

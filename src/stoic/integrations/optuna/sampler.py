@@ -245,7 +245,7 @@ class StoicSampler(BaseSampler):
         key = identity(study, trials)
         with _READING:  # else two threads read one trial
             if self._parameters is None or self._parameters[0] != key:
-                self._parameters = key, Parameters()
+                self._parameters = key, Parameters(len(study.directions))
             parameters = self._parameters[1]
             parameters.follow(trials)
             parameters.note_running(trials)
@@ -380,11 +380,12 @@ class StoicSampler(BaseSampler):
             sentences.append((logging.WARNING, f"{repeated} count as infeasible settings."))
         sources = self._warm(study) if space else ()
         model = searched(space)
-        beginning = sum(t.state.is_finished() for t in trials) < self._n_startup_trials
+        ended = sum(t.state.is_finished() for t in trials)
+        beginning = not self._space and ended < self._n_startup_trials
         sentences += [
             (logging.WARNING if source.unshared(model) else logging.INFO, source.sentence(model))
             for source in sources
-            # A parameter that only some trials have may not have been seen yet
+            # A parameter that only some trials have may not have been seen yet, if none is declared
             if not (beginning and source.shared(model) and source.unshared(model))
         ]
         if sources and (self._aim is not None or self._recipe != DEFAULT):

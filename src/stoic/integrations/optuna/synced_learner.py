@@ -134,7 +134,7 @@ class SyncedLearner:
             warm_start=self.sources,
         )
         self._stored = stored_model(study)
-        self._parameters = Parameters()
+        self._parameters = Parameters(len(study.directions))
         self._branched = branched and aim is None and not self.sources  # of the whole range
         self.penalties = Penalties(recipe, aim, self.possible, self.sign)
         self.inside: dict[int, bool] = {}  # complete trial -> whether its values are in the space

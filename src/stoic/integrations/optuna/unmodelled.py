@@ -21,7 +21,7 @@ from stoic.integrations.optuna.internals import constraints, possible, same_rang
 from stoic.integrations.optuna.objectives import (
     NOISE,
     VALUES,
-    measured_in_part,
+    measured,
     noises_of,
     states_bound,
 )
@@ -30,6 +30,7 @@ from stoic.integrations.optuna.partial import bound_trouble, noise_variance
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
 
 CONFIRM = "stoic:confirm"  # user attribute: True for a confirming measurement
+FAILURE = "failure"  # why a trial of ``stoic tune`` has no value, in a sentence
 FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoic.data.FAILURES
 
 # Of all changes between one trial and the next, those between trials of one branch: one in five.
@@ -39,9 +40,13 @@ _LISTED = 3  # trials; a sentence that had all would be another one after each t
 
 
 class Parameters:
-    """Parameters of the trials of a study that grows; a trial is read once, when it has ended."""
+    """Parameters of the trials of a study that grows; a trial is read once, when it has ended.
 
-    def __init__(self) -> None:
+    With several ``objectives`` one that failed with some of their values counts as complete.
+    """
+
+    def __init__(self, objectives: int = 1) -> None:
+        self._objectives = objectives
         self._seen: set[int] = set()  # numbers of trials
         self._ranges: dict[str, BaseDistribution] = {}  # of complete trials, of each all together
         self._latest: dict[str, tuple[int, BaseDistribution]] = {}  # trial, and its range
@@ -57,9 +62,9 @@ class Parameters:
         self._running: list[FrozenTrial] = []  # those that have parameters
 
     @classmethod
-    def of(cls, trials: Iterable[FrozenTrial]) -> Self:
+    def of(cls, trials: Iterable[FrozenTrial], objectives: int = 1) -> Self:
         """Read these trials."""
-        parameters = cls()
+        parameters = cls(objectives)
         parameters.follow(trials)
         return parameters
 
@@ -74,7 +79,7 @@ class Parameters:
             if trial.number in self._seen or not trial.state.is_finished():
                 continue
             self._seen.add(trial.number)
-            if trial.state == TrialState.COMPLETE or measured_in_part(trial):
+            if measured(trial, self._objectives):
                 self._add(trial)
             elif trial.distributions:
                 self._others.append(trial)
@@ -95,11 +100,10 @@ class Parameters:
     def shown_by(self, trial: FrozenTrial) -> bool:
         """Return True if a trial shows which parameters a setting has.
 
-        A complete one does, and one that failed with a value of some objective; and if there are
-        any, one that failed or was pruned after a parameter that none of these has, so that a
-        branch where everything fails is modelled, too.
+        A complete one does; and if there are any, one that failed or was pruned after a parameter
+        that no complete one has, so that a branch where everything fails is modelled, too.
         """
-        if trial.state == TrialState.COMPLETE or measured_in_part(trial):
+        if measured(trial, self._objectives):
             return bool(trial.distributions)
         ended = trial.state in (TrialState.FAIL, TrialState.PRUNED)
         return ended and self._complete > 0 and bool(trial.distributions.keys() - self._ranges)
@@ -252,10 +256,10 @@ def _widen(
 
 
 def modelled_space(
-    trials: Iterable[FrozenTrial], shared: bool = False
+    trials: Iterable[FrozenTrial], shared: bool = False, objectives: int = 1
 ) -> dict[str, BaseDistribution]:
     """Return the parameters that are modelled, see :meth:`Parameters.modelled`."""
-    return Parameters.of(trials).modelled(shared)
+    return Parameters.of(trials, objectives).modelled(shared)
 
 
 def branches_of(trials: Iterable[FrozenTrial]) -> dict[str, Branches]:
@@ -318,7 +322,7 @@ def unmodelled(
             "it, and its value, are not modelled."
         )
     if space is None:
-        space = modelled_space(trials)
+        space = modelled_space(trials, objectives=objectives)
     if space and (bare := [t.number for t in complete if not t.distributions]):
         sentences.append(f"Trials without parameters are not modelled: {_listed(bare)}.")
     choices = {
@@ -419,7 +423,7 @@ def unusable(trial: FrozenTrial, objectives: int = 1) -> list[str]:
         reasons.append(f"{CONFIRM} is not used: it must be True or False, got {confirms!r}")
     values = trial.user_attrs.get(VALUES)
     as_needed = isinstance(values, list) and len(values) == objectives
-    if several and not (values is None or as_needed):
+    if several and not (values is None or as_needed or FAILURE in trial.user_attrs):
         needed = f"a list of {objectives} numbers, one for each objective"
         reasons.append(f"{VALUES} is not used: it must be {needed}, got {values!r}")
     if (trouble := bound_trouble(trial)) is not None:

@@ -77,7 +77,7 @@ def _panel(axes: Axes, known: Explanation, pair: tuple[int, int]) -> None:
     here = {n: [each[k] for k in names] for n, each in found.items() if {*names} <= each.keys()}
     # Without marks one that is not clipped has its place at the picture's corner
     for kind, (mark, colour) in _KINDS.items():
-        if kind == _VIOLATING and not kinds[kind]:
+        if kind == _VIOLATING and not known.infeasible:
             continue
         part = [[v for v, _ in both] for n, both in here.items() if _kind(known, n, both) == kind]
         x, y = inside(np.array(part).reshape(-1, 2)).T

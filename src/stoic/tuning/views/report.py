@@ -130,7 +130,6 @@ class Report:
             front_heads=("trial", *known.objectives, "parameters") if known and several else (),
             front_rows=self._front(),
             slices=len(self.space),
-            weighed=len(known.front[0].trial.params if known and known.front else self.space),
             confirmation=None if known is None else known.confirmation,
             candidates=self._candidates(),
             distrusted=self._distrusted(),

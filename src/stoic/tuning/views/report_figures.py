@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -202,9 +203,14 @@ class Drawings:
             alt = f"farthest off, by {most.residual:.3g} standard deviations, is {most.of}"
         return self._html(figure, alt, xaxis_title="number of the trial", yaxis=axis, height=320)
 
+    @cached_property
+    def effects(self) -> dict[str, float]:
+        """Total effect of each parameter."""
+        return self.known.importances()
+
     def importances(self) -> str:
         """Plot the total effect of each parameter; the largest is on top."""
-        found = list(reversed(self.known.importances().items()))
+        found = list(reversed(self.effects.items()))
         figure = self.go.Figure()
         figure.add_bar(
             x=[effect for _, effect in found], y=[_plain(name) for name, _ in found],

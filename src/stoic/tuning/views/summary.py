@@ -15,14 +15,14 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Certified, Explanation, Row
 from stoic.integrations.optuna.explanation import SHOWN, best_lines, doubt_lines, rest, some
-from stoic.integrations.optuna.unmodelled import all_unusable, unmodelled
+from stoic.integrations.optuna.unmodelled import FAILURE, all_unusable, unmodelled
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.tuning.explaining import explanation
 from stoic.tuning.objectives import goal_of
 from stoic.tuning.stored import DIRECTORY, stored_command
 from stoic.tuning.template import Template, fixed_values
-from stoic.tuning.trials import FAILURE, failure_kinds, failures, holder, last_error
+from stoic.tuning.trials import failure_kinds, failures, holder, last_error
 
 
 @dataclass(frozen=True)
