@@ -13,6 +13,7 @@ from optuna.trial import Trial, TrialState
 
 from stoic import recipes
 from stoic.integrations.optuna import FAILED, StoicSampler, explain
+from stoic.integrations.optuna.explanation import probability
 from stoic.integrations.optuna.internals import constraints, store_constraints
 from stoic.integrations.optuna.unmodelled import unmodelled, violates
 from stoic.refusal import RefusalError
@@ -52,7 +53,7 @@ def check_best(study, most=2.6):
     assert excess(known.recommended.params) <= 0.0
     assert BEST < value(known.recommended.params) < most  # of values up to 59
     assert known.feasible >= 0.9
-    assert f"with probability {known.feasible:.2f}" in str(known)
+    assert f"with probability {probability(known.feasible)}" in str(known)
     return known
 
 

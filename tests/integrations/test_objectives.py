@@ -12,6 +12,7 @@ from optuna.trial import TrialState, create_trial
 
 from stoic import recipes
 from stoic.integrations.optuna import FAILED, NOISE, VALUES, StoicSampler, explain
+from stoic.integrations.optuna.explanation import probability
 from stoic.integrations.optuna.internals import storage_of, trial_id
 from stoic.pareto import hypervolume
 from studies import add
@@ -369,3 +370,10 @@ def test_a_front_with_a_given_value_has_what_was_run_with_it():
     add(study, {"x": 0.2}, X, [0.0, 9.0], {"stoic:executed": {"x": 0.123}})
     known = explain(study, fixed={"x": 0.123})
     assert [trial.number for trial in known.observed_front] == [9]
+
+
+@pytest.mark.parametrize(
+    ("of", "text"), [(1.0, "1.00"), (0.99999, "0.99"), (0.29, "0.29"), (0, "0.00")]
+)
+def test_only_what_is_certain_has_the_probability_1(of, text):
+    assert probability(of) == text
