@@ -67,7 +67,8 @@ def finished(processes: list[subprocess.Popen[str]], within: float) -> None:
 
 def check(directory: Path, storage: str, trials: int) -> None:
     """No trial is lost, none is doubled, and show agrees with the storage."""
-    stored = trials_of(storage, "bowl")
+    # A worker that took one too many has put it back into the queue
+    stored = [t for t in trials_of(storage, "bowl") if t.state != TrialState.WAITING]
     assert [trial.number for trial in stored] == list(range(trials))
     assert {trial.state for trial in stored} == {TrialState.COMPLETE}
     points = np.array([[trial.params["x"], trial.params["y"]] for trial in stored])
@@ -88,7 +89,8 @@ def check(directory: Path, storage: str, trials: int) -> None:
         cwd=directory, capture_output=True, text=True, check=True,
     )  # fmt: skip
     summary = json.loads(shown.stdout)
-    assert summary["counts"] == {"complete": trials}
+    counts = {state: count for state, count in summary["counts"].items() if state != "waiting"}
+    assert counts == {"complete": trials}
     assert summary["observed_best"]["number"] == int(np.argmin(values))
     assert summary["distrusted"] == []
     # Which trials follow the first ten depends on who was faster.
