@@ -6,7 +6,10 @@ import numpy as np
 
 from stoic.data import Array, Booleans
 
-_EQUAL, _ROUNDING = 0.1, 1e-12  # in standard deviations; and relative, of a mean
+# Of a difference, in its standard deviations: of three fronts of 40 noisy accuracies in whole
+# percent, beside an exact price, all points are kept, and with 1 instead of 0.1 34, 26 and 33.
+_EQUAL = 0.1
+_ROUNDING = 1e-12  # relative, of a mean
 
 Ends = tuple[tuple[float, float], ...]  # lower and upper end of a box in each output
 
