@@ -275,13 +275,12 @@ class MultiLearner(Optimizer):
 
     def _agreed(self, x: Array) -> Array:
         """Return the result of each output at ``x``, (m, k), where trusted ones agree, else nan."""
-        known, place = np.unique(self.observations.x, axis=0, return_inverse=True)
+        together = np.concatenate([x, self.observations.x])
+        known, place = np.unique(together, axis=0, return_inverse=True)
+        here, of_results = place[: len(x)], place[len(x) :]
         results = self.results
         trusted = np.isfinite(results) & (self.trust >= DISTRUSTED)
         low, high = (np.full((len(known), results.shape[1]), end) for end in (np.inf, -np.inf))
-        np.minimum.at(low, place, np.where(trusted, results, np.inf))
-        np.maximum.at(high, place, np.where(trusted, results, -np.inf))
-        at = {tuple(point): k for k, point in enumerate(known.tolist())}
-        rows = [at.get(tuple(point), -1) for point in x.tolist()]
-        agreed = np.where(low == high, low, np.nan)
-        return np.concatenate([agreed, np.full((1, results.shape[1]), np.nan)])[rows]
+        np.minimum.at(low, of_results, np.where(trusted, results, np.inf))
+        np.maximum.at(high, of_results, np.where(trusted, results, -np.inf))
+        return np.asarray(np.where(low == high, low, np.nan)[here])

@@ -74,22 +74,21 @@ def run_workers(
     lock = threading.Lock()
 
     def pass_on(line: str, error: bool) -> None:
-        if error and line not in said:
+        if unwritten or (line in said if error else not line.startswith("trial ")):
+            return
+        if error:
             said.add(line)
-            say(line.rstrip("\n"), True)
-        elif not error and line.startswith("trial "):
-            say(line.rstrip("\n"), False)
+        try:
+            say(line.rstrip("\n"), error)
+        except OSError as failure:
+            if not error:
+                unwritten.append(failure)
 
     def listen(stream: IO[str], error: bool) -> None:
         with stream:
             for line in stream:  # to the end: a worker whose pipe is full would wait for ever
                 with lock:
-                    if not unwritten:
-                        try:
-                            pass_on(line, error)
-                        except OSError as failure:
-                            if not error:
-                                unwritten.append(failure)
+                    pass_on(line, error)
 
     with Stop() as stop:
         children = [

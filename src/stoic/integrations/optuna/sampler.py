@@ -380,19 +380,22 @@ class StoicSampler(BaseSampler):
             sentences.append((logging.WARNING, f"{repeated} count as infeasible settings."))
         sources = self._warm(study) if space else ()
         model = searched(space)
-        ended = sum(t.state.is_finished() for t in trials)
-        beginning = not self._space and ended < self._n_startup_trials
+
+        def beginning() -> bool:
+            ended = sum(t.state.is_finished() for t in trials)
+            return not self._space and ended < self._n_startup_trials
+
         sentences += [
             (logging.WARNING if source.unshared(model) else logging.INFO, source.sentence(model))
             for source in sources
             # A parameter that only some trials have may not have been seen yet, if none is declared
-            if not (beginning and source.shared(model) and source.unshared(model))
+            if not (source.shared(model) and source.unshared(model) and beginning())
         ]
         if sources and (self._aim is not None or self._recipe != DEFAULT):
             named = ", ".join(source.name for source in sources)
             unused = f"Only the default method uses earlier studies, so this one does not: {named}."
             sentences.append((logging.WARNING, unused))
-        if names := self._parameters_of(study, trials).conditional(searched(space)):
+        if names := self._parameters_of(study, trials).conditional(model):
             sentences.append(
                 (logging.INFO, f"Modelled where a trial has them: {', '.join(names)}.")
             )

@@ -18,13 +18,7 @@ from stoic.integrations.optuna.coordinates import Branches, Numbers
 from stoic.integrations.optuna.encoding import as_written, number_text, spanning
 from stoic.integrations.optuna.executed import refused
 from stoic.integrations.optuna.internals import constraints, possible, same_range
-from stoic.integrations.optuna.objectives import (
-    NOISE,
-    VALUES,
-    measured,
-    noises_of,
-    states_bound,
-)
+from stoic.integrations.optuna.objectives import NOISE, VALUES, measured, noises_of, states_bound
 from stoic.integrations.optuna.partial import bound_trouble, noise_variance
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written

@@ -188,8 +188,8 @@ def _trust(explanation: Explanation | None, number: int) -> float | None:
 def _distrusted(known: Explanation | None, number: int) -> str:
     """Return a note on a trial, with the objectives whose value is distrusted."""
     rows = [r for r in (known.rows if known else ()) if r.number == number and r.distrusted]
-    names = ": " + ", ".join(row.objective for row in rows if row.objective)
-    return f" (distrusted{names if len(names) > 2 else ''})" * bool(rows)
+    names = ", ".join(row.objective for row in rows if row.objective)
+    return f" (distrusted{': ' * bool(names)}{names})" * bool(rows)
 
 
 def _recommended(known: Explanation | None) -> str | None:

@@ -115,9 +115,7 @@ class Report:
         for name, direction in zip(names, directions, strict=False):
             assert known is not None
             rows = tuple(row for row in known.rows if (row.objective or "") == name)
-            of = replace(known, rows=rows)
-            if name:
-                of = replace(of, importances=partial(known.importances, name))
+            of = replace(known, rows=rows, importances=partial(known.importances, name or None))
             drawings = Drawings(of, self.trials, self.space, direction == "minimize", go, io)
             draws.append((f": {name}" if name else "", drawings))
         several = known is not None and known.objectives
