@@ -262,7 +262,10 @@ def test_everything_says_that_a_study_is_undecided_and_the_best_unconfirmed(cont
     assert "observed 0.75, once: not confirmed" in text
     cards = {card.title: card for card in Report.of(contradictory).cards()}
     assert cards["Undecided"].text == WHY
-    assert cards["Recommended"].text == "trial 3, observed 0.75, once: not confirmed"
+    said = "trial 3, observed 0.75, once: not confirmed; all others expect 0.7 ± 0.05"
+    assert cards["Recommended"].text == said
+    assert "once: not confirmed; all others expect 0.7 +- 0.05\n" in text
+    assert "others expect" not in str(replace(known, repeats=2))
     assert "not confirmed, failed 2 times there" in str(replace(known, failures=2))
     decided, result = replace(known, undecided=None), Result(0.5, None, "", 1.0)
     trial, out = contradictory.trials[0], io.StringIO()

@@ -238,6 +238,12 @@ class Explanation(ShownAsText):
         failed = f", failed {times} there" * bool(self.failures)
         return ", once: not confirmed" * self.unconfirmed + failed
 
+    def others(self, sign: str = "+-") -> str:
+        """Say what all others expect where one result alone is recommended: it may be wrong."""
+        number = self.recommended.number if self.recommended is not None else None
+        rows = [row for row in self.rows if row.number == number and row.predicted]
+        return f"; all others expect {expected(rows[0], sign)}" if rows and self.unconfirmed else ""
+
     def trust_of(self, number: int) -> float:
         """Return the trust in a trial, by its number; nan if the model did not observe it."""
         return next((row.trust for row in self.rows if row.number == number), math.nan)
@@ -444,7 +450,7 @@ def best_lines(known: Explanation) -> list[str]:
         lines.append(
             f"recommended    trial {known.recommended.number}: estimated "
             f"{estimated(known.recommended_mean, sd)}, "
-            f"observed {written(known.recommended.value, sd)}" + known.caveats
+            f"observed {written(known.recommended.value, sd)}{known.caveats}{known.others()}"
         )
         lines.append(f"               {setting(known.recommended.params)}")
         run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)

@@ -171,6 +171,7 @@ class Report:
             if row is not None and row.executed not in (None, recommended.params):
                 assert row.executed is not None
                 text += f", run as {setting(row.executed)}"
+            text += known.others("±")
             cards.append(Card("Recommended", estimate, text, setting(recommended.params)))
         if known.undecided is not None:
             cards.append(Card("Undecided", text=known.undecided))
