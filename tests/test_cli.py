@@ -419,6 +419,8 @@ def test_ask_adds_a_parameter_or_widens_its_range_from_then_on(stoic):
     stoic("create-study", "s", "--param", "x=float(0, 1)", "--param", "k=choice(a, b)")
     for number, given in enumerate([[], ["x=float(0, 2)"], [], ["y=int(1, 9)"], []]):
         asked = stoic("ask", "s", *(f"--param={text}" for text in given))
+        new = "note: 'y' is a new parameter from this trial on; there are x, k."
+        assert (new in asked.err) == (given == ["y=int(1, 9)"])
         params = json.loads(asked.out)["params"]
         assert params.keys() == {"x", "k", "y"} if number > 2 else {"x", "k"}
         assert stoic("tell", "s", str(number), "0.5").code == 0
@@ -426,6 +428,11 @@ def test_ask_adds_a_parameter_or_widens_its_range_from_then_on(stoic):
     refused = stoic("ask", "s", "--param", "k=choice(a, b, c)")
     assert refused.code == 2
     assert "k is choice(a, b) in this study and cannot become choice(a, b, c)" in refused.err
+    assert "--from-csv takes over its trials" in refused.err
+    other = stoic("ask", "s", "--search-space", '{"x": "float(0, 1)", "k": "choice(a)"}')
+    assert other.code == 2
+    assert "k is choice(a, b) in this study and cannot become choice(a)" in other.err
+    assert "1 running" in stoic("show", "s").out  # that of --fix: none was begun
     alone = json.loads(stoic("ask", "s", "--search-space", '{"x": "float(0, 1)"}').out)
     assert alone["params"].keys() == {"x"}
 

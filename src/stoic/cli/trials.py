@@ -182,16 +182,21 @@ def ask(
     """
     check_format(form)
     from stoic.integrations.recipe import DEFAULT, parse
+    from stoic.integrations.recipe_text import meant
     from stoic.tuning.campaign import ask_for
     from stoic.tuning.search import Search, StudyMethod
     from stoic.tuning.space import parse_assignments, parse_json
     from stoic.tuning.storage import in_one_sentence
+    from stoic.tuning.stored import known_space
 
     if search_space is not None and param:
         raise RefusalError("--param and --search-space say the same: leave out one of them.")
     space = {} if search_space is None else parse_json(search_space)
     changed = parse_assignments(param or [])
     study = place.load()
+    known = known_space(study) or {}
+    for name in changed.keys() - known.keys() if known else ():
+        note(f"note: {name!r} is a new parameter from this trial on; {meant(name, known)}")
     method = None if recipe is None else parse(recipe)
     for replaced in StudyMethod(recipe=method or DEFAULT).replaces(study):
         note(f"note: {replaced}")

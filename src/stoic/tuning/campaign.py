@@ -40,7 +40,7 @@ from stoic.tuning.stored import VALUE, known_space, stored_command, stored_rule
 from stoic.tuning.study import check_changes, open_study, record_space
 from stoic.tuning.template import fixed_values
 from stoic.tuning.trials import (
-    choose,
+    choose_or_end,
     claim,
     claim_confirmation,
     fail_orphans,
@@ -348,7 +348,7 @@ def ask_for(
     ``changed`` are new, or have another range, from this trial on.
     """
     known, changed = known_space(study) or {}, changed or {}
-    check_changes(known, changed)
+    check_changes(known, search.space or changed)
     given = search.space or known | changed
     if not given:
         raise RefusalError(
@@ -368,7 +368,7 @@ def ask_for(
     method.record(study)
     # study.ask() would take a queued trial, which has values of its own
     trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
-    choose(trial, space, branches)
+    choose_or_end(trial, space, branches)
     if changed and given != known:
         # Read again: another one may have been added meanwhile
         record_space(study, (known_space(study) or {}) | changed)
