@@ -365,10 +365,18 @@ def test_a_table_becomes_a_study_and_is_told(stoic):
     assert made.out == "s\n"
     assert made.err == "added 2 trials: 1 complete, 1 fail; columns not used: who\n"
     again = stoic("tell", "s", "--csv", "old.csv")
-    assert again.code == 0
-    assert "2 of the 2 rows have parameters and result of a trial" in again.err
+    assert again.out == "added 0 trials: none; columns not used: who\n"
+    assert "2 of the 2 rows left out" in again.err
+    Path("more.csv").write_text("x,value\n0.5,2\n0.1,3\n0.1,3\n")
+    more = stoic("tell", "s", "--csv", "more.csv")
+    assert more.out == "added 2 trials: 2 complete\n"  # one of two repeats was there
+    assert "1 of the 3 rows left out" in more.err
+    assert (
+        stoic("tell", "s", "--csv", "more.csv", "--repeats").out == "added 3 trials: 3 complete\n"
+    )
+    assert stoic("tell", "s", "0", "1", "--repeats").code == 2
     rows = list(csv.DictReader(stoic("trials", "-f", "csv").out.splitlines()))
-    assert [row["value"] for row in rows] == ["3.0", "", "3.0", ""]
+    assert [row["value"] for row in rows] == ["3.0", "", "2.0", "3.0", "2.0", "3.0", "3.0"]
     assert rows[0]["params_x"] == "0.1"
 
 
@@ -429,9 +437,9 @@ def test_ask_adds_a_parameter_or_widens_its_range_from_then_on(stoic):
     assert refused.code == 2
     assert "k is choice(a, b) in this study and cannot become choice(a, b, c)" in refused.err
     assert "--from-csv takes over its trials" in refused.err
-    other = stoic("ask", "s", "--search-space", '{"x": "float(0, 1)", "k": "choice(a)"}')
+    other = stoic("ask", "s", "--search-space", '{"x": "float(0, 1)", "k": "choice(a, c)"}')
     assert other.code == 2
-    assert "k is choice(a, b) in this study and cannot become choice(a)" in other.err
+    assert "k is choice(a, b) in this study and cannot become choice(a, c)" in other.err
     assert "1 running" in stoic("show", "s").out  # that of --fix: none was begun
     alone = json.loads(stoic("ask", "s", "--search-space", '{"x": "float(0, 1)"}').out)
     assert alone["params"].keys() == {"x"}

@@ -14,7 +14,9 @@ from stoic.printable import printable
 from stoic.refusal import RefusalError
 
 if TYPE_CHECKING:
-    pass
+    import optuna
+
+    from stoic.tuning.table import Table
 
 
 @command(
@@ -95,17 +97,16 @@ def create_study(
             if limits:
                 declare_constraints(study, merge_constraints(study, limits))
             if rows is not None:
+                new = _new(rows, study)
                 try:
-                    again = rows.add_to(study)
+                    new.add_to(study)
                 except BaseException:
                     # Only what this has created, and nobody else has added to
                     if not skip_if_exists and rows.is_cut_off(study):
                         optuna.delete_study(study_name=study.study_name, storage=opened)
                         note("Not all rows could be added, so there is no such study.")
                     raise
-                note(rows.summary())
-                if again:
-                    note(f"note: {again}.")
+                note(new.summary())
     except optuna.exceptions.DuplicatedStudyError as error:
         raise RefusalError(
             f"There is a study {name!r} already: give another name or --skip-if-exists."
@@ -114,6 +115,18 @@ def create_study(
     if len(objectives) > 1:
         names = ", ".join(printable(each) for each in objective_names(study))
         note(f"note: a trial has its values in this order: {names}.")
+
+
+def _new(rows: Table, study: optuna.Study) -> Table:
+    """Return the rows that a study has not, and say how many it has."""
+    new = rows.without(study)
+    if count := len(rows.trials) - len(new.trials):
+        note(
+            f"note: {count} of the {len(rows.trials)} rows left out: parameters and result are "
+            "those of a trial that is there. If they were measured again, `stoic tell STUDY --csv "
+            "FILE --repeats` adds them."
+        )
+    return new
 
 
 @command()
@@ -233,6 +246,9 @@ def ask(
         "Add its rows as finished trials: a column for each parameter, and value.",
         metavar="FILE.csv",
     ),
+    repeats=option(
+        "With --csv: also rows whose parameters and result a trial there has.", "--repeats"
+    ),
 )
 def tell(
     *,
@@ -251,6 +267,7 @@ def tell(
     step: int | None,
     skip_if_finished: bool,
     csv: Path | None,
+    repeats: bool,
 ) -> None:
     """End a trial that was made by `stoic ask`, with a value or as failed.
 
@@ -284,11 +301,12 @@ def tell(
         check_single(study, "--csv")
         rows = read_table(csv, known_space(study) or {})
         with in_one_sentence("Could not add the trials"):
-            again = rows.add_to(study)
+            rows = rows if repeats else _new(rows, study)
+            rows.add_to(study)
         print(rows.summary())
-        if again:
-            note(f"note: {again}.")
         return
+    if repeats:
+        raise RefusalError("--repeats is about the rows of a table: give it with --csv.")
     if trial_number is None:
         raise RefusalError("Which trial is missing: stoic tell NUMBER VALUE.")
     if values is None and state is None and failed is None:

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 from typing import Any
@@ -67,22 +67,26 @@ class Table:
         missing.subtract(map(_result, there))
         return len(there) < len(self.trials) and min(missing.values(), default=0) >= 0
 
-    def add_to(self, study: optuna.Study) -> str:
-        """Add the trials to a study; say how many of them it had already, empty if none."""
-        known = set(map(_result, study.get_trials(deepcopy=False)))
+    def without(self, study: optuna.Study) -> Table:
+        """Return the table without the rows whose parameters and result a trial there has.
+
+        As many of each as there are such trials: a file may have been read before, or half of it.
+        """
+        there = Counter(map(_result, study.get_trials(deepcopy=False)))
+        left = []
+        for trial in self.trials:
+            there[_result(trial)] -= 1
+            if there[_result(trial)] < 0:
+                left.append(trial)
+        return replace(self, trials=tuple(left))
+
+    def add_to(self, study: optuna.Study) -> None:
+        """Add the trials to a study."""
         console = Console(stderr=True)
         added: Iterable[FrozenTrial] = self.trials
         if console.is_terminal and len(self.trials) >= _MANY:
             added = track(self.trials, "adding trials", console=console, transient=True)
         study.add_trials(added)
-        count = sum(_result(trial) in known for trial in self.trials)
-        if not count:
-            return ""
-        return (
-            f"{count} of the {len(self.trials)} rows have parameters and result of a trial that is "
-            "there: they count as repeats of it; if the file was read before, delete the study "
-            "and read it once"
-        )
 
     def summary(self) -> str:
         """State how many trials there are, and what was not used."""
