@@ -380,6 +380,28 @@ def test_a_table_becomes_a_study_and_is_told(stoic):
     assert rows[0]["params_x"] == "0.1"
 
 
+def test_a_table_has_the_outputs_of_a_constraint_and_not_their_distance_from_a_limit(stoic):
+    limited = ["create-study", *X, "--constraint"]
+    stoic(*limited, "cost <= 40", "--study-name", "a")
+    for number, (x, cost) in enumerate([(0.1, 30.0), (0.9, 60.0)]):
+        stoic("ask", "a", "--fix", f"x={x}")
+        stoic("tell", "a", str(number), "5", "--constraint", f"cost={cost}")
+    Path("a.csv").write_text(exported := stoic("trials", "a", "-f", "csv").out)
+    rows = list(csv.DictReader(exported.splitlines()))
+    assert [row["outputs_cost"] for row in rows] == ["30.0", "60.0"]
+    assert [row["constraints_cost"] for row in rows] == ["-10.0", "20.0"]
+    Path("own.csv").write_text("x,value,cost\n0.1,5,30\n0.9,5,60\n")
+    for file, study in (("a.csv", "b"), ("own.csv", "c")):
+        stoic(*limited, "cost <= 20", "--study-name", study, "--from-csv", file)
+        found = json.loads(stoic("trials", study, "--json").out)
+        assert [trial["constraints"]["cost"] for trial in found] == [10.0, 40.0]
+    Path("optuna.csv").write_text("x,value,constraints_cost\n0.1,5,-10\n")
+    refused = stoic(*limited, "cost <= 20", "--study-name", "d", "--from-csv", "optuna.csv")
+    assert refused.code == 2
+    assert "needs a column 'cost' with the output itself" in refused.err
+    assert stoic("create-study", "e", *X, "--from-csv", "optuna.csv").code == 0  # holds up to 0
+
+
 def test_values_that_cannot_be_are_said_and_kept(stoic):
     program = [sys.executable, "-S", "-c", "import sys; print(3 * float(sys.argv[1]))", "{x}"]
     new = ["tune", "-p", "x=float(0, 1)", "-n", "6", "--seed", "0"]

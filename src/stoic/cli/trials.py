@@ -67,7 +67,7 @@ def create_study(
     space = parse_assignments(param or [])
     values, limits = PossibleValues.of(possible), parse_constraints(constraint or [])
     # Before the storage is opened: a table that is refused creates no file
-    rows = None if from_csv is None else read_table(from_csv, space)
+    rows = None if from_csv is None else read_table(from_csv, space, limits)
     name, opened = place.name, place.open(create=True)
     search = Search(space=space, name=name, warm_start=warm_start or ())
     method = StudyMethod.of(None, search, opened)
@@ -294,12 +294,13 @@ def tell(
     if csv is not None:
         if any(each is not None for each in (trial_number, step, *said)):
             raise RefusalError("--csv has its own numbers and values: give nothing but the study.")
+        from stoic.tuning.constraint import merge_constraints
         from stoic.tuning.stored import known_space
         from stoic.tuning.table import read_table
 
         study = place.load()
         check_single(study, "--csv")
-        rows = read_table(csv, known_space(study) or {})
+        rows = read_table(csv, known_space(study) or {}, merge_constraints(study, ()))
         with in_one_sentence("Could not add the trials"):
             rows = rows if repeats else _new(rows, study)
             rows.add_to(study)
@@ -388,13 +389,15 @@ def trials(*, place: Place, form: str = "table", flatten: bool, json: bool) -> N
     form = "json" if json else form
     check_format(form)
     from stoic.integrations.optuna.objectives import objective_names
+    from stoic.tuning.constraint import merge_constraints
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.records import trial_record
 
     study = place.load(only_read=True)
     with in_one_sentence("Could not read the trials"):
         names = objective_names(study)
-        records = [trial_record(trial, names) for trial in study.trials]
+        limited = merge_constraints(study, ())
+        records = [trial_record(trial, names, limited) for trial in study.trials]
     print_records(records, form, flatten)
 
 

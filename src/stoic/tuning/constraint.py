@@ -64,6 +64,10 @@ class Constraint:
         """Return by how much an output violates it; at most 0 if it holds."""
         return self.sign * (output - self.limit)
 
+    def output(self, excess: float) -> float:
+        """Return the output that violates it by so much, up to rounding."""
+        return self.limit + self.sign * excess
+
 
 def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:
     """Parse the constraints of a study."""

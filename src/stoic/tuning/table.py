@@ -8,7 +8,7 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
@@ -27,11 +27,12 @@ from stoic.integrations.optuna.internals import constraint_attrs, possible
 from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.integrations.reported import noise_of
 from stoic.refusal import RefusalError
+from stoic.tuning.constraint import Constraint
 from stoic.tuning.failure import parse_kind
 from stoic.tuning.space import Space, check_name, parse_as
 
 _PARAMETER = "params_"  # before names, in the table that stoic trials -f csv writes
-_CONSTRAINT = "constraints_"
+_CONSTRAINT, _OUTPUT = "constraints_", "outputs_"
 _EXECUTED = "executed_"  # before names of parameters that were run with another value
 _BESIDE = ("failed", "standard_error", "censored")
 _NOTES = ("user_attrs_", "system_attrs_")  # before names of attributes, there
@@ -106,16 +107,17 @@ def _result(trial: FrozenTrial) -> tuple[object, ...]:
     return params, tuple(trial.values or ())
 
 
-def read_table(path: Path, space: Space) -> Table:
+def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> Table:
     """Read finished trials from a CSV file with a header.
 
     Its columns are each parameter of the ``space``, as its name or ``params_`` and its name;
     ``value``, empty or nan for a failed trial; perhaps ``failed``, the kind of a failure,
     ``standard_error`` of the value, ``censored``, true if the value is a bound, at least as bad as
     which it would be, ``executed_`` and the name of a parameter that was run with another value,
-    and ``constraints_`` and a name for an output that satisfies it up to 0. Or what ``stoic trials
-    -f csv`` writes: of it, trials that have not ended are left out, and a trial need not have each
-    parameter.
+    and ``constraints_`` and a name for an output that satisfies it up to 0. Outputs that are
+    ``limited`` have columns of their names, or ``outputs_`` and these. Or it is what ``stoic trials
+    -f csv`` writes: of that, trials that have not ended are left out, and a trial need not have
+    each parameter.
 
     A refusal has the line. Without a search space it suggests one.
     """
@@ -159,13 +161,24 @@ def read_table(path: Path, space: Space) -> Table:
         raise RefusalError(
             f"{path} has no column for {', '.join(lacking)}: name it as the parameter."
         )
-    limits = {
-        name.removeprefix(_CONSTRAINT): name
-        for name in columns
-        if name.startswith(_CONSTRAINT) and name not in of.values()
+    free = [name for name in columns if name not in of.values()]
+    limits: dict[str, tuple[str, Callable[[float], float]]] = {
+        name.removeprefix(_CONSTRAINT): (name, float)
+        for name in free
+        if name.startswith(_CONSTRAINT)
     }
+    for each in limited:
+        column = next((name for name in (_OUTPUT + each.name, each.name) if name in free), None)
+        if column is None and each.name in limits:
+            raise RefusalError(
+                f"{path} has {_CONSTRAINT}{each.name}, the distance from a limit that it does not "
+                f"say, and {each.written!r} needs a column {each.name!r} with the output itself."
+            )
+        if column is not None:
+            limits[each.name] = column, each.excess
     run = {_EXECUTED + name: name for name in space if _EXECUTED + name not in of.values()}
-    used = {"value", *of.values(), *limits.values(), *run, *_BESIDE, *_ATTRIBUTES, *_DERIVED}
+    used = {"value", *of.values(), *run, *_BESIDE, *_ATTRIBUTES, *_DERIVED}
+    used |= {column for column, _ in limits.values()} | {_CONSTRAINT + name for name in limits}
     trials, running = [], 0
     for line, row in rows:
         if row.get("state") in ("RUNNING", "WAITING"):
@@ -182,7 +195,7 @@ def read_table(path: Path, space: Space) -> Table:
 def _trial(
     row: Mapping[str, str | None],
     of: Mapping[str, str],
-    limits: Mapping[str, str],
+    limits: Mapping[str, tuple[str, Callable[[float], float]]],
     run: Mapping[str, str],
     space: Space,
 ) -> FrozenTrial:
@@ -200,7 +213,11 @@ def _trial(
             params[name] = parse_as(space[name], text)
         # In what was exported a trial may lack it, unless the text may be a choice
         elif not (column.startswith(_PARAMETER) and "state" in row) or possible(space[name], ""):
-            raise RefusalError(f"the cell of {name} is empty.")
+            raise RefusalError(
+                f"the cell of {name} is empty. If that setting has no {name}, name the columns as "
+                f"`stoic trials -f csv` does: {_PARAMETER}{name}, {_PARAMETER}... for each other "
+                "parameter, and state with COMPLETE in each row."
+            )
     own = {name: space[name] for name in params}
     check_fixed(params, own, "the study has")
     value = _known(row["value"], "value")
@@ -226,8 +243,11 @@ def _trial(
             raise RefusalError("a bound needs a value.")
         attributes[CENSORED] = True
     # A constraint that is nan was measured, and is not known to be satisfied
-    outputs = {name: _number(row[column], column) for name, column in limits.items()}
-    observed = {name: output for name, output in outputs.items() if output is not None}
+    observed = {
+        name: excess(output)
+        for name, (column, excess) in limits.items()
+        if (output := _number(row[column], column)) is not None
+    }
     pruned = row.get("state") == TrialState.PRUNED.name
     state = TrialState.FAIL if value is None else TrialState.COMPLETE
     return create_trial(
@@ -294,7 +314,7 @@ def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> t
         texts = sorted({cell for cell in cells if cell})
         if not column or column in ("value", *_BESIDE, *_DERIVED) or len(texts) < 2:
             continue
-        if column.startswith((*_NOTES, _CONSTRAINT)):
+        if column.startswith((*_NOTES, _CONSTRAINT, _OUTPUT)):
             continue
         if column.startswith(_EXECUTED) and column.removeprefix(_EXECUTED) in columns:
             continue

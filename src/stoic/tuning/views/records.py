@@ -17,6 +17,7 @@ from stoic.integrations.optuna.objectives import values_of
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable, to_json
 from stoic.refusal import RefusalError
+from stoic.tuning.constraint import Constraint
 from stoic.tuning.explaining import explanation
 from stoic.tuning.trials import as_stored
 from stoic.tuning.views.summary import number
@@ -26,10 +27,13 @@ FORMATS = ("value", "json", "table", "yaml", "csv")
 Record = dict[str, Any]  # a value may be a dict, for instance of parameters
 
 
-def trial_record(trial: FrozenTrial, objectives: Sequence[str] = ()) -> Record:
+def trial_record(
+    trial: FrozenTrial, objectives: Sequence[str] = (), limited: Sequence[Constraint] = ()
+) -> Record:
     """Return the columns that ``optuna trials`` shows, in its order.
 
-    With several ``objectives`` their names and values in the place of a value.
+    With several ``objectives`` their names and values in the place of a value. Of ``limited``
+    outputs also these, since a constraint has their distance from a limit.
     """
     values: Record = {"value": trial.values[0] if trial.values else None}
     if objectives:
@@ -37,6 +41,7 @@ def trial_record(trial: FrozenTrial, objectives: Sequence[str] = ()) -> Record:
         each = [None] * len(objectives) if found is None else as_stored(found.tolist())
         values = {"values": dict(zip(objectives, each, strict=True))}
     limits = constraints(trial)
+    outputs = {each.name: each.output(limits[each.name]) for each in limited if each.name in limits}
     return {
         "number": trial.number,
         **values,
@@ -45,6 +50,7 @@ def trial_record(trial: FrozenTrial, objectives: Sequence[str] = ()) -> Record:
         "duration": None if trial.duration is None else str(trial.duration),
         "params": dict(trial.params),
         **({"constraints": limits} if limits else {}),
+        **({"outputs": outputs} if outputs else {}),
         "user_attrs": dict(trial.user_attrs),
         "state": trial.state.name,
     }
