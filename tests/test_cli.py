@@ -402,6 +402,43 @@ def test_a_table_has_the_outputs_of_a_constraint_and_not_their_distance_from_a_l
     assert stoic("create-study", "e", *X, "--from-csv", "optuna.csv").code == 0  # holds up to 0
 
 
+def test_a_batch_is_a_table_whose_values_are_filled_in(stoic):
+    space = ["--param", "heat=float(20, 90)", "--param", "k=choice(a, b)"]
+    stoic("create-study", "oven", *space, "--constraint", "cost <= 5")
+    asked = stoic("ask", "oven", "-n", "5", "-f", "csv").out
+    header, *lines = asked.splitlines()
+    assert header == "number,params_heat,params_k"
+    assert len(json.loads(stoic("ask", "oven", "-n", "2").out)) == 2
+    assert stoic("ask", "oven", "-n", "0").code == 2
+    ends = ["71.5,,3,", ",,,", ",infeasible,,", "nan,,,", "66,,9,0.5"]
+    filled = [f"{line},{end}" for line, end in zip(lines, ends, strict=True)]
+    new = "44,30.0,a,12,,1,"  # no number of a trial
+    table = [f"{header},value,failed,cost,standard_error", *filled[::-1], new]
+    Path("plate.csv").write_text("\n".join(table))
+    told = stoic("tell", "oven", "--csv", "plate.csv")
+    assert told.out == (
+        "ended 4 running trials; 1 without a value run on\nadded 1 trial: 1 complete\n"
+    )
+    found = json.loads(stoic("trials", "oven", "--json").out)
+    states = ["COMPLETE", "RUNNING", "FAIL", "FAIL", "COMPLETE", "RUNNING", "RUNNING", "COMPLETE"]
+    assert [trial["state"] for trial in found] == states
+    assert [found[k]["value"] for k in (0, 4, 7)] == [71.5, 66.0, 12.0]
+    assert [found[k]["outputs"]["cost"] for k in (0, 4, 7)] == [3.0, 9.0, 1.0]
+    assert found[2]["user_attrs"] == {"stoic:failed": "infeasible"}
+    assert found[4]["user_attrs"] == {"stoic:noise": 0.25}
+    again = stoic("tell", "oven", "--csv", "plate.csv")  # once more
+    assert "ended 0 running trials; 1 without a value run on" in again.out
+    assert len(json.loads(stoic("trials", "oven", "--json").out)) == 8
+    for old, other, said in (
+        ("71.5,,3", "17.5,,3", "Trial 0 has ended with 71.5, and its row has 17.5"),
+        (lines[1], "1,30.5,a", "Trial 1 runs with heat="),
+    ):
+        Path("other.csv").write_text("\n".join(table).replace(old, other))
+        refused = stoic("tell", "oven", "--csv", "other.csv")
+        assert refused.code == 2
+        assert said in refused.err
+
+
 def test_values_that_cannot_be_are_said_and_kept(stoic):
     program = [sys.executable, "-S", "-c", "import sys; print(3 * float(sys.argv[1]))", "{x}"]
     new = ["tune", "-p", "x=float(0, 1)", "-n", "6", "--seed", "0"]

@@ -119,9 +119,9 @@ def test_a_function_in_a_file_has_to_be_said_again(here):
     with pytest.raises(RefusalError, match=f"give --recipe {PHASED}, or another one"):
         open_request(request(here))
     with pytest.raises(RefusalError, match=f"give --recipe {PHASED}, or another one"):
-        ask_for(study, Search(space={}, seed=0, startup=0), [])
+        next(ask_for(study, Search(space={}, seed=0, startup=0), []))
     assert study.trials == []
-    trial = ask_for(study, Search(space={}, seed=0, startup=0, recipe=parse(PHASED)), [])
+    trial = next(ask_for(study, Search(space={}, seed=0, startup=0, recipe=parse(PHASED)), []))
     assert trial.params["x"] in np.linspace(-1.0, 1.0, 9)
     assert len(open_request(request(here, recipe=PHASED))[1].recipe(Box([0.0], [1.0])).domain) == 9
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,10 @@ from stoic.refusal import RefusalError
 
 if TYPE_CHECKING:
     import optuna
+    from optuna.trial import Trial
 
     from stoic.tuning.table import Table
+    from stoic.tuning.views.records import Record
 
 
 @command(
@@ -117,6 +120,22 @@ def create_study(
         note(f"note: a trial has its values in this order: {names}.")
 
 
+def _ended(rows: Table, study: optuna.Study) -> Table:
+    """End the running trials that rows have the numbers of; return the rows without a number."""
+    from stoic.tuning.by_hand import end_running
+
+    numbered = rows.numbered(study)
+    running = {t.number for t in study.get_trials(deepcopy=False) if not t.state.is_finished()}
+    ended = (numbered.keys() & running) - rows.empty
+    for number in sorted(ended):
+        end_running(study, numbered[number])
+    if numbered:
+        left = len(numbered.keys() & running & rows.empty)
+        run_on = f"; {left} without a value run on" * bool(left)
+        print(f"ended {len(ended)} running trial{'s' * (len(ended) != 1)}{run_on}")
+    return replace(rows, trials=tuple(row for row in rows.trials if row.number not in numbered))
+
+
 def _new(rows: Table, study: optuna.Study) -> Table:
     """Return the rows that a study has not, and say how many it has."""
     new = rows.without(study)
@@ -127,6 +146,10 @@ def _new(rows: Table, study: optuna.Study) -> Table:
             "FILE --repeats` adds them."
         )
     return new
+
+
+def _asked(trial: Trial) -> Record:
+    return {"number": trial.number, "params": dict(trial.params)}
 
 
 @command()
@@ -175,6 +198,7 @@ def delete_study(*, place: Place, yes: bool) -> None:
         "distribution: all parameters of this trial; if not given, those of the study."
     ),
     startup=option("Quasi-random trials before the model decides."),
+    trials=option("Number of trials, a batch.", "--trials", "-n"),
 )
 def ask(
     *,
@@ -185,10 +209,14 @@ def ask(
     startup: int = 10,
     recipe: str | None,
     fix: list[str] | None,
+    trials: int = 1,
     form: str = "json",
     flatten: bool,
 ) -> None:
     """Create a trial and print its number and parameters; end it with `stoic tell`.
+
+    With -n 8 it is a batch of eight: in the table that --format csv prints, add a column value, and
+    `stoic tell --csv` ends all trials that have one.
 
     A --param adds a parameter to the study or changes its range, from this trial on. If the study
     was begun with tolerances or a recipe, they count here too.
@@ -206,6 +234,8 @@ def ask(
         raise RefusalError("--param and --search-space say the same: leave out one of them.")
     space = {} if search_space is None else parse_json(search_space)
     changed = parse_assignments(param or [])
+    if trials < 1:
+        raise RefusalError(f"-n is a number of trials, at least 1, got {trials}.")
     study = place.load()
     known = known_space(study) or {}
     for name in changed.keys() - known.keys() if known else ():
@@ -215,8 +245,16 @@ def ask(
         note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):
         search = Search(space=space, seed=seed, startup=startup, recipe=method)
-        trial = ask_for(study, search, fix or [], changed)
-    print_records({"number": trial.number, "params": dict(trial.params)}, form, flatten)
+        asked = ask_for(study, search, fix or [], changed, trials)
+        if trials == 1:
+            print_records(_asked(next(asked)), form, flatten)
+            return
+        records: list[Record] = []
+        try:
+            records.extend(map(_asked, asked))
+        finally:  # those that were begun before one was refused
+            if records:
+                print_records(records, form, flatten)
 
 
 @command(
@@ -302,9 +340,12 @@ def tell(
         check_single(study, "--csv")
         rows = read_table(csv, known_space(study) or {}, merge_constraints(study, ()))
         with in_one_sentence("Could not add the trials"):
-            rows = rows if repeats else _new(rows, study)
-            rows.add_to(study)
-        print(rows.summary())
+            left = _ended(rows, study)
+            new = left if repeats else _new(left, study)
+            new.add_to(study)
+        # Of a batch there are no others
+        if left.trials or left.unused or not rows.trials:
+            print(new.summary())
         return
     if repeats:
         raise RefusalError("--repeats is about the rows of a table: give it with --csv.")

@@ -126,9 +126,10 @@ class VerifiedImprovement(Policy):
 
     Choices that are made while others are pending, as all but the first of a batch are, may all
     rest on one wrong result. So every other one of these is made as if the incumbent had not been
-    observed, by a model that is fitted without it, if no other trusted result is at its input. Of
-    eight choices after 30 random ones the best was at .78 +- .05 of the regret before, and with one
-    result in ten wrong .86 +- .07 (six problems of 2 to 7 parameters, 24 seeds).
+    observed, by a model that is fitted without it, if no other trusted result is at its input. On
+    six problems of 2 to 7 parameters the best of eight such choices after 30 random ones has .78 +-
+    .05 of the regret (24 seeds), with one result in ten wrong .86 +- .07; of six batches of eight
+    1.08 +- .10 (28 seeds), and .76 +- .08.
 
     With constraints, incumbents are inputs where each holds with a probability of at least 1/2, and
     an improvement is weighted by that probability [Gardner2014]_

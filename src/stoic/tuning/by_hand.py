@@ -119,6 +119,22 @@ def tell_number(
         raise RefusalError(f"{refused}: {error}") from error
 
 
+def end_running(study: optuna.Study, row: FrozenTrial) -> None:
+    """End the running trial with the number of a row as the row says."""
+    notes, value, state = dict(row.user_attrs), row.value, row.state
+    if CENSORED in notes:
+        notes[CENSORED], value, state = value, None, TrialState.PRUNED
+    storage = storage_of(study)
+    running = study.get_trials(deepcopy=False)[row.number]
+    with contextlib.suppress(UpdateFinishedTrialError):
+        for name, note in notes.items():
+            storage.set_trial_user_attr(trial_id(running), name, note)
+        for name, note in row.system_attrs.items():
+            storage.set_trial_system_attr(trial_id(running), name, note)
+    # Somebody else may have ended it meanwhile
+    study.tell(row.number, value, state, skip_if_finished=True)
+
+
 def _there(study: optuna.Study, count: int) -> str:
     numbers = {0: "no trial", 1: "trial 0 alone"}.get(count, f"trials 0 to {count - 1}")
     return f"the study {study.study_name!r} has {numbers}"

@@ -7,7 +7,7 @@ import math
 import shlex
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from types import FrameType
@@ -340,12 +340,16 @@ def open_request(
 
 
 def ask_for(
-    study: optuna.Study, search: Search, fix: Sequence[str], changed: Space | None = None
-) -> Trial:
-    """Suggest a new trial, by the aim and the recipe of the study.
+    study: optuna.Study,
+    search: Search,
+    fix: Sequence[str],
+    changed: Space | None = None,
+    count: int = 1,
+) -> Iterator[Trial]:
+    """Suggest new trials, by the aim and the recipe of the study.
 
     ``search`` overrides what is recorded with the study, and ``fix`` has NAME=VALUE. Parameters in
-    ``changed`` are new, or have another range, from this trial on.
+    ``changed`` are new, or have another range, from the first of these trials on.
     """
     known, changed = known_space(study) or {}, changed or {}
     check_changes(known, search.space or changed)
@@ -366,13 +370,14 @@ def ask_for(
     method.check(space)
     study.sampler = method.sampler(study, search)
     method.record(study)
-    # study.ask() would take a queued trial, which has values of its own
-    trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
-    choose_or_end(trial, space, branches)
-    if changed and given != known:
-        # Read again: another one may have been added meanwhile
-        record_space(study, (known_space(study) or {}) | changed)
-    return trial
+    for k in range(count):
+        # study.ask() would take a queued trial, which has values of its own
+        trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
+        choose_or_end(trial, space, branches)
+        if not k and changed and given != known:
+            # Read again: another one may have been added meanwhile
+            record_space(study, (known_space(study) or {}) | changed)
+        yield trial
 
 
 def notes(study: optuna.Study, request: Request, method: StudyMethod) -> list[str]:

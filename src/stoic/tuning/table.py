@@ -55,11 +55,51 @@ class Table:
         Names of columns that are neither a parameter nor anything that a trial has.
     running:
         Number of rows of trials that have not ended.
+    empty:
+        Numbers, in a column of this name, of rows that have neither a value nor a failure.
     """
 
     trials: tuple[FrozenTrial, ...]
     unused: tuple[str, ...]
     running: int
+    empty: frozenset[int] = frozenset()
+
+    def numbered(self, study: optuna.Study) -> dict[int, FrozenTrial]:
+        """Return the rows with the number and the parameters of a trial, by number.
+
+        Raises
+        ------
+        RefusalError
+            If parameters are not those of a running trial, a result not that of one that has
+            ended, or two rows have one number.
+        """
+        there = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
+        found: dict[int, FrozenTrial] = {}
+        for row in self.trials:
+            if (trial := there.get(row.number)) is None:
+                continue
+            names = sorted(trial.params.keys() | row.params.keys())
+            other = [n for n in names if not _same(trial.params.get(n), row.params.get(n))]
+            ended = trial.state.is_finished()
+            if other and ended:
+                continue  # of another study
+            if other:
+                name = other[0]
+                raise RefusalError(
+                    f"Trial {row.number} runs with {name}={trial.params.get(name)!r}, and its row "
+                    f"has {row.params.get(name)!r}: what was run instead has a column "
+                    f"{_EXECUTED}{name}; if the rows are other trials, leave out the column number."
+                )
+            if row.number in found:
+                raise RefusalError(f"Two rows have the number {row.number}.")
+            if ended and row.number not in self.empty and row.values != trial.values:
+                raise RefusalError(
+                    f"Trial {row.number} has ended with {trial.value}, and its row has "
+                    f"{row.value}: a result cannot be changed where it is. Correct it in the table "
+                    "of `stoic trials -f csv`, and make a new study of that."
+                )
+            found[row.number] = row
+        return found
 
     def is_cut_off(self, study: optuna.Study) -> bool:
         """Return True if a study has some of the rows, and nothing else."""
@@ -98,6 +138,13 @@ class Table:
         rows = f"{left} row{'s' * (left > 1)}"
         running = f"; {rows} left out, since the trial has not ended" if left else ""
         return f"added {count} trial{'s' * (count != 1)}: {said}{unused}{running}"
+
+
+def _same(asked: object, given: object) -> bool:
+    """Return True for equal values; of numbers a spreadsheet keeps 15 digits."""
+    if isinstance(asked, float) and isinstance(given, float):
+        return math.isclose(asked, given, rel_tol=1e-9)
+    return asked == given
 
 
 def _result(trial: FrozenTrial) -> tuple[object, ...]:
@@ -179,7 +226,9 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
     run = {_EXECUTED + name: name for name in space if _EXECUTED + name not in of.values()}
     used = {"value", *of.values(), *run, *_BESIDE, *_ATTRIBUTES, *_DERIVED}
     used |= {column for column, _ in limits.values()} | {_CONSTRAINT + name for name in limits}
-    trials, running = [], 0
+    trials, running, empty = [], 0, set()
+    # A trial that ran has its state beside its number
+    numbered = "state" not in columns and "number" not in of.values()
     for line, row in rows:
         if row.get("state") in ("RUNNING", "WAITING"):
             running += 1
@@ -188,8 +237,13 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
             trials.append(_trial(row, of, limits, run, space))
         except RefusalError as refusal:
             raise RefusalError(f"{path}, line {line}: {refusal}") from refusal
+        number = (row.get("number") or "").strip()
+        if numbered and number.isdecimal():
+            trials[-1].number = int(number)
+            if not any((row.get(column) or "").strip() for column in ("value", "failed")):
+                empty.add(int(number))
     unused = tuple(name for name in columns if name and name not in used)
-    return Table(tuple(trials), unused, running)
+    return Table(tuple(trials), unused, running, frozenset(empty))
 
 
 def _trial(
