@@ -382,10 +382,14 @@ def test_a_table_becomes_a_study_and_is_told(stoic):
 
 def test_a_table_has_the_outputs_of_a_constraint_and_not_their_distance_from_a_limit(stoic):
     limited = ["create-study", *X, "--constraint"]
-    stoic(*limited, "cost <= 40", "--study-name", "a")
+    stoic(*limited, "cost <= 40", "--study-name", "a", "--possible", "0", "9")
     for number, (x, cost) in enumerate([(0.1, 30.0), (0.9, 60.0)]):
         stoic("ask", "a", "--fix", f"x={x}")
         stoic("tell", "a", str(number), "5", "--constraint", f"cost={cost}")
+    changed = stoic("tell", "a", "1", "6")
+    assert changed.code == 2
+    options = "--direction minimize --constraint 'cost <= 40' --possible 0 9`"
+    assert f"stoic create-study --from-csv FILE {options}" in changed.err
     Path("a.csv").write_text(exported := stoic("trials", "a", "-f", "csv").out)
     rows = list(csv.DictReader(exported.splitlines()))
     assert [row["outputs_cost"] for row in rows] == ["30.0", "60.0"]

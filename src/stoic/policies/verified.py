@@ -184,10 +184,11 @@ class VerifiedImprovement(Policy):
         if len(places):
             band = band.fantasise(places, None, band.posterior.prior.mean)
         queried = view.queried()
-        known = np.concatenate([observations.x[trusted], pending])
+        out = pending
         if constraints is not None and len(pending):
-            known = known[constraints.hold(known)]
+            out = pending[constraints.hold(pending)]
             constraints = constraints.fantasise(pending)
+        known = np.concatenate([observations.x[trusted], out])
 
         # Choices are local by turns. The state is whose turn it is; without one, as in a process
         # for each trial, the number of choices so far
@@ -222,7 +223,7 @@ class VerifiedImprovement(Policy):
                     peak = _or_farthest(data, posterior, peak, queried, own, seen, rows, risk)
                 choice = choice_of(peak)
             turn, begun = not turn, begun + 1
-            if doubt is not None:
+            if doubt is not None and n > 1:
                 arms = None if choice.arm is None else np.array([choice.arm])
                 doubt = doubt._replace(band=doubt.band.fantasise(choice.x[None], arms))
             if n > 1 and local is not None:

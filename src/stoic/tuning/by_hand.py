@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
 from stoic.integrations.optuna.executed import check_executed
 from stoic.integrations.optuna.internals import storage_of, store_constraints, trial_id
 from stoic.integrations.optuna.objectives import VALUES, objective_names
+from stoic.integrations.optuna.possible import stored_possible
+from stoic.integrations.optuna.unmodelled import declared_constraints
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import observed_constraints
 from stoic.tuning.space import parse_as, parse_named
@@ -107,10 +110,15 @@ def tell_number(
             state = trials[number].state.name.lower()
             again = "tell its trials to a new study"
             if len(study.directions) == 1:
+                options = ["--from-csv FILE", f"--direction {study.direction.name.lower()}"]
+                limits = declared_constraints(study).values()
+                options += [f"--constraint {shlex.quote(written)}" for written in limits]
+                if (possible := stored_possible(study)) is not None:
+                    options.append(f"--possible {possible.low:g} {possible.high:g}")
                 again = (
                     "write the study to a file with `stoic trials -f csv`, correct it there, and "
                     "make a new study of it, without the trials that run now, with `stoic "
-                    f"create-study --from-csv --direction {study.direction.name.lower()}`"
+                    f"create-study {' '.join(options)}` and its parameters"
                 )
             raise RefusalError(
                 f"{refused}: it has ended ({state}), and a result cannot be changed where it is: "
