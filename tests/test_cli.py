@@ -366,11 +366,11 @@ def test_a_table_becomes_a_study_and_is_told(stoic):
     assert made.err == "added 2 trials: 1 complete, 1 fail; columns not used: who\n"
     again = stoic("tell", "s", "--csv", "old.csv")
     assert again.out == "added 0 trials: none; columns not used: who\n"
-    assert "2 of the 2 rows left out" in again.err
+    assert "2 of 2 rows had been read before" in again.err
     Path("more.csv").write_text("x,value\n0.5,2\n0.1,3\n0.1,3\n")
     more = stoic("tell", "s", "--csv", "more.csv")
     assert more.out == "added 2 trials: 2 complete\n"  # one of two repeats was there
-    assert "1 of the 3 rows left out" in more.err
+    assert "1 of 3 rows had been read before" in more.err
     assert (
         stoic("tell", "s", "--csv", "more.csv", "--repeats").out == "added 3 trials: 3 complete\n"
     )
@@ -399,6 +399,10 @@ def test_a_table_has_the_outputs_of_a_constraint_and_not_their_distance_from_a_l
         stoic(*limited, "cost <= 20", "--study-name", study, "--from-csv", file)
         found = json.loads(stoic("trials", study, "--json").out)
         assert [trial["constraints"]["cost"] for trial in found] == [10.0, 40.0]
+    # What the study has declared counts, though the command does not say it again
+    Path("more.csv").write_text("x,value,cost\n0.5,5,25\n")
+    stoic("create-study", "c", *X, "--skip-if-exists", "--from-csv", "more.csv")
+    assert json.loads(stoic("trials", "c", "--json").out)[-1]["outputs"] == {"cost": 25.0}
     Path("optuna.csv").write_text("x,value,constraints_cost\n0.1,5,-10\n")
     refused = stoic(*limited, "cost <= 20", "--study-name", "d", "--from-csv", "optuna.csv")
     assert refused.code == 2
@@ -499,7 +503,7 @@ def test_ask_adds_a_parameter_or_widens_its_range_from_then_on(stoic):
     refused = stoic("ask", "s", "--param", "k=choice(a, b, c)")
     assert refused.code == 2
     assert "k is choice(a, b) in this study and cannot become choice(a, b, c)" in refused.err
-    assert "--from-csv takes over its trials" in refused.err
+    assert "--from-csv takes over the trials that fit" in refused.err
     other = stoic("ask", "s", "--search-space", '{"x": "float(0, 1)", "k": "choice(a, c)"}')
     assert other.code == 2
     assert "k is choice(a, b) in this study and cannot become choice(a, c)" in other.err

@@ -365,3 +365,14 @@ def test_best_and_recommended_are_both_named(study):
     assert nested["number"] == 1
     assert nested["recommended"]["number"] == 3
     assert nested["recommended"]["mean"] == 0.74
+
+
+@pytest.mark.parametrize("values", [[2.0], [1.0, 1.0], [math.inf, 1.0]])
+def test_without_a_scale_nobody_expects_anything(values):
+    study = optuna.create_study()
+    for x, value in zip((0.2, 0.9), values, strict=False):
+        params, space = {"x": x}, {"x": SPACE["x"]}
+        study.add_trial(optuna.create_trial(params=params, distributions=space, value=value))
+    said = str(explaining.explanation(study))
+    assert "once: not confirmed" in said
+    assert "others expect" not in said

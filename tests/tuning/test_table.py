@@ -15,6 +15,7 @@ from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, explain
 from stoic.integrations.optuna.internals import constraint_attrs, constraints
 from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.refusal import RefusalError
+from stoic.tuning.constraint import parse_constraints
 from stoic.tuning.space import parse_assignments
 from stoic.tuning.table import read_table
 from stoic.tuning.views.records import render, trial_record
@@ -51,6 +52,38 @@ def test_rows_are_finished_trials(table):
     assert first.user_attrs == {NOISE: pytest.approx(0.01)}
     assert (second.state, second.user_attrs) == (TrialState.FAIL, {FAILED: "infeasible"})
     assert (third.state, third.params["x"]) == (TrialState.FAIL, 1.0)
+
+
+def test_a_row_with_another_result_is_another_trial(table):
+    study, x = optuna.create_study(), {"x": SPACE["x"]}
+    rows = "x,value,failed,standard_error,censored,constraints_cost\n"
+    first = f"{rows}0.5,,transient,,,\n0.1,2,,0.1,,3.0\n0.2,2,,,true,\n0.3,,,,,\n"
+    table(first, x).add_to(study)
+    study.ask(x)
+    study.enqueue_trial({"x": 0.9})
+    assert table(first, x).without(study).trials == ()
+    rounded = first.replace("3.0", "3.00000000000004")
+    assert table(rounded, x).without(study).trials == ()
+    others = (
+        ("0.5,,transient", "0.5,,infeasible"), ("3.0", "5.0"), ("2,,0.1", "2,,0.2"), ("true", ""),
+        ("0.3", repr(study.trials[-2].params["x"])), ("0.3", "0.9"),
+    )  # fmt: skip
+    for old, other in others:
+        assert len(table(first.replace(old, other), x).without(study).trials) == 1
+
+
+@pytest.mark.parametrize("name", ["value", "number", "failed", "censored", "executed_x"])
+def test_a_constraint_reads_no_column_that_is_something_else(table, name, tmp_path):
+    text = "x,value,number,failed,censored,executed_x\n0.5,2,7,,,0.6\n"
+    (tmp_path / "old.csv").write_text(text)
+    limited, x = parse_constraints([f"{name} <= 1"]), {"x": SPACE["x"]}
+    (read,) = read_table(tmp_path / "old.csv", x, limited).trials
+    assert constraints(read) == {}
+    (tmp_path / "old.csv").write_text(
+        text.replace("x,v", f"outputs_{name},x,v").replace("0.5", "3,0.5")
+    )
+    (read,) = read_table(tmp_path / "old.csv", x, limited).trials
+    assert constraints(read) == {name: 2.0}
 
 
 def test_what_was_exported_need_not_have_each_parameter(table):

@@ -16,7 +16,6 @@ from stoic.refusal import RefusalError
 
 if TYPE_CHECKING:
     import optuna
-    from optuna.trial import Trial
 
     from stoic.tuning.table import Table
     from stoic.tuning.views.records import Record
@@ -99,8 +98,10 @@ def create_study(
                 record_possible(study, values)
             if limits:
                 declare_constraints(study, merge_constraints(study, limits))
-            if rows is not None:
-                new = _new(rows, study)
+            if rows is not None and from_csv is not None:
+                if skip_if_exists:  # it may have other constraints
+                    rows = read_table(from_csv, space, merge_constraints(study, limits))
+                new = _without_known(rows, study)
                 try:
                     new.add_to(study)
                 except BaseException:
@@ -136,20 +137,16 @@ def _ended(rows: Table, study: optuna.Study) -> Table:
     return replace(rows, trials=tuple(row for row in rows.trials if row.number not in numbered))
 
 
-def _new(rows: Table, study: optuna.Study) -> Table:
+def _without_known(rows: Table, study: optuna.Study) -> Table:
     """Return the rows that a study has not, and say how many it has."""
     new = rows.without(study)
     if count := len(rows.trials) - len(new.trials):
         note(
-            f"note: {count} of the {len(rows.trials)} rows left out: parameters and result are "
-            "those of a trial that is there. If they were measured again, `stoic tell STUDY --csv "
-            "FILE --repeats` adds them."
+            f"note: {count} of {len(rows.trials)} rows had been read before: a trial there has the "
+            "parameters and the result. What was measured again is added from a file of its own, "
+            "with `stoic tell STUDY --csv FILE --repeats`."
         )
     return new
-
-
-def _asked(trial: Trial) -> Record:
-    return {"number": trial.number, "params": dict(trial.params)}
 
 
 @command()
@@ -238,23 +235,20 @@ def ask(
         raise RefusalError(f"-n is a number of trials, at least 1, got {trials}.")
     study = place.load()
     known = known_space(study) or {}
-    for name in changed.keys() - known.keys() if known else ():
-        note(f"note: {name!r} is a new parameter from this trial on; {meant(name, known)}")
     method = None if recipe is None else parse(recipe)
     for replaced in StudyMethod(recipe=method or DEFAULT).replaces(study):
         note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):
         search = Search(space=space, seed=seed, startup=startup, recipe=method)
-        asked = ask_for(study, search, fix or [], changed, trials)
-        if trials == 1:
-            print_records(_asked(next(asked)), form, flatten)
-            return
         records: list[Record] = []
         try:
-            records.extend(map(_asked, asked))
-        finally:  # those that were begun before one was refused
+            for trial in ask_for(study, search, fix or [], changed, trials):
+                records.append({"number": trial.number, "params": dict(trial.params)})
+        finally:  # also those that were begun before one was refused
             if records:
-                print_records(records, form, flatten)
+                print_records(records if trials > 1 else records[0], form, flatten)
+    for name in [name for name in changed if known and name not in known]:
+        note(f"note: {name!r} is a new parameter from this trial on; {meant(name, known)}")
 
 
 @command(
@@ -341,7 +335,7 @@ def tell(
         rows = read_table(csv, known_space(study) or {}, merge_constraints(study, ()))
         with in_one_sentence("Could not add the trials"):
             left = _ended(rows, study)
-            new = left if repeats else _new(left, study)
+            new = left if repeats else _without_known(left, study)
             new.add_to(study)
         # Of a batch there are no others
         if left.trials or left.unused or not rows.trials:

@@ -65,8 +65,8 @@ class Constraint:
         return self.sign * (output - self.limit)
 
     def output(self, excess: float) -> float:
-        """Return the output that violates it by so much, up to rounding."""
-        return self.limit + self.sign * excess
+        """Return the output that violates it by so much, to twelve digits."""
+        return float(f"{self.limit + self.sign * excess:.12g}")
 
 
 def parse_constraints(texts: Iterable[str]) -> tuple[Constraint, ...]:

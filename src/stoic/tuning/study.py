@@ -106,8 +106,8 @@ def check_changes(known: Space, changed: Space) -> None:
             raise RefusalError(
                 f"The parameter {name} is {old} in this study and cannot become {new}: only the "
                 "ends of a range of numbers may change. Make a new study: from the table of "
-                "`stoic trials -f csv`, --from-csv takes over its trials; --warm-start learns from "
-                "this one."
+                "`stoic trials -f csv`, --from-csv takes over the trials that fit; --warm-start "
+                "learns from this one."
             ) from error
 
 

@@ -23,7 +23,7 @@ from rich.progress import track
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
 from stoic.integrations.optuna.encoding import as_written, check_fixed
 from stoic.integrations.optuna.executed import check_executed
-from stoic.integrations.optuna.internals import constraint_attrs, possible
+from stoic.integrations.optuna.internals import constraint_attrs, constraints, possible
 from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.integrations.reported import noise_of
 from stoic.refusal import RefusalError
@@ -113,8 +113,8 @@ class Table:
 
         As many of each as there are such trials: a file may have been read before, or half of it.
         """
-        there = Counter(map(_result, study.get_trials(deepcopy=False)))
-        left = []
+        ended = [t for t in study.get_trials(deepcopy=False) if t.state.is_finished()]
+        there, left = Counter(map(_result, ended)), []
         for trial in self.trials:
             there[_result(trial)] -= 1
             if there[_result(trial)] < 0:
@@ -148,10 +148,16 @@ def _same(asked: object, given: object) -> bool:
 
 
 def _result(trial: FrozenTrial) -> tuple[object, ...]:
-    """Parameters and values of a trial, as a key."""
+    """Parameters of a trial and all that its result is, as a key."""
     # Choices may be lists, which have no hash
     params = frozenset((name, repr(value)) for name, value in trial.params.items())
-    return params, tuple(trial.values or ())
+    notes, values = trial.user_attrs, tuple(trial.values or ())
+    bound = notes.get(CENSORED)
+    if bound is not None:  # stored as the value, or beside it
+        bound, values = values[0] if bound is True and values else bound, ()
+    # An output is known up to rounding
+    limits = frozenset((name, f"{value:.9g}") for name, value in constraints(trial).items())
+    return params, values, repr(bound), notes.get(FAILED), repr(notes.get(NOISE)), limits
 
 
 def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> Table:
@@ -194,7 +200,8 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
         there = ", ".join(columns) or "none"
         raise RefusalError(f"{path} needs a column 'value' for the results: there are {there}.")
     if not space:
-        first, options = _suggestion(columns, rows)
+        outputs = {name for each in limited for name in (each.name, _OUTPUT + each.name)}
+        first, options = _suggestion([name for name in columns if name not in outputs], rows)
         raise RefusalError(
             f"The ranges of the parameters are missing. {first}As wide as the data in {path} they "
             f"are, and should be wider where better settings may be: {options}"
@@ -208,7 +215,9 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
         raise RefusalError(
             f"{path} has no column for {', '.join(lacking)}: name it as the parameter."
         )
-    free = [name for name in columns if name not in of.values()]
+    run = {_EXECUTED + name: name for name in space if _EXECUTED + name not in of.values()}
+    taken = {"value", *of.values(), *run, *_BESIDE, *_ATTRIBUTES, *_DERIVED}
+    free = [name for name in columns if name not in taken]
     limits: dict[str, tuple[str, Callable[[float], float]]] = {
         name.removeprefix(_CONSTRAINT): (name, float)
         for name in free
@@ -223,9 +232,8 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
             )
         if column is not None:
             limits[each.name] = column, each.excess
-    run = {_EXECUTED + name: name for name in space if _EXECUTED + name not in of.values()}
-    used = {"value", *of.values(), *run, *_BESIDE, *_ATTRIBUTES, *_DERIVED}
-    used |= {column for column, _ in limits.values()} | {_CONSTRAINT + name for name in limits}
+    used = taken | {column for column, _ in limits.values()}
+    used |= {_CONSTRAINT + name for name in limits}
     trials, running, empty = [], 0, set()
     # A trial that ran has its state beside its number
     numbered = "state" not in columns and "number" not in of.values()
@@ -368,7 +376,7 @@ def _suggestion(columns: list[str], rows: list[tuple[int, dict[str, Any]]]) -> t
         texts = sorted({cell for cell in cells if cell})
         if not column or column in ("value", *_BESIDE, *_DERIVED) or len(texts) < 2:
             continue
-        if column.startswith((*_NOTES, _CONSTRAINT, _OUTPUT)):
+        if column.startswith((*_NOTES, _CONSTRAINT)):
             continue
         if column.startswith(_EXECUTED) and column.removeprefix(_EXECUTED) in columns:
             continue

@@ -241,7 +241,7 @@ class Explanation(ShownAsText):
     def others(self, sign: str = "+-") -> str:
         """Say what all others expect where one result alone is recommended: it may be wrong."""
         number = self.recommended.number if self.recommended is not None else None
-        rows = [row for row in self.rows if row.number == number and row.predicted]
+        rows = [row for row in self.rows if row.number == number and math.isfinite(row.sd)]
         return f"; all others expect {expected(rows[0], sign)}" if rows and self.unconfirmed else ""
 
     def trust_of(self, number: int) -> float:
