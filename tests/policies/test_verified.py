@@ -269,7 +269,7 @@ def test_every_other_choice_of_a_batch_is_that_without_the_incumbent(out):
     got = places(known, 5, out)
     before = list(out)
     for k, place in enumerate(got):
-        doubts = bool(before) and (len(rows) + len(out) + k) % 2 == 1
+        doubts = len(before) >= 2 and (len(rows) + len(out) + k) % 2 == 1
         # One point at a time, of as many observations and pending points that it is no turn of
         # the doubt: here nothing else depends on their number
         one = without if doubts else known
