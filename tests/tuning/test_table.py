@@ -101,6 +101,11 @@ number,value,params_k,params_x,state
     assert read.summary() == (
         "added 2 trials: 2 complete; 2 rows left out, since the trial has not ended"
     )
+    batch = table("number,params_k,params_x,value\n0,,0.25,1.5\n")  # as stoic ask -n writes it
+    assert [(trial.number, trial.params) for trial in batch.trials] == [(0, {"x": 0.25})]
+    study = optuna.create_study()
+    study.enqueue_trial({"x": 0.25})
+    assert batch.numbered(study) == {}  # nobody runs it yet
     with pytest.raises(RefusalError, match="There is no parameter 'k'"):
         table(exported.replace("state\n", "state,executed_k\n").replace("COMPLETE", "COMPLETE,a"))
     with pytest.raises(RefusalError, match="the cell of k is empty"):

@@ -76,7 +76,8 @@ class Table:
         there = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
         found: dict[int, FrozenTrial] = {}
         for row in self.trials:
-            if (trial := there.get(row.number)) is None:
+            trial = there.get(row.number)
+            if trial is None or trial.state == TrialState.WAITING:
                 continue
             names = sorted(trial.params.keys() | row.params.keys())
             other = [n for n in names if not _same(trial.params.get(n), row.params.get(n))]
@@ -269,12 +270,13 @@ def _trial(
     if any(row[column] is None for column in (*of.values(), "value")):
         raise RefusalError("there are fewer cells than columns: is the end of the line missing?")
     params: dict[str, Any] = {}
+    own_table = not {"state", "number"}.isdisjoint(row)
     for name, column in of.items():
         text = (row[column] or "").strip()
         if text:
             params[name] = parse_as(space[name], text)
         # In what was exported a trial may lack it, unless the text may be a choice
-        elif not (column.startswith(_PARAMETER) and "state" in row) or possible(space[name], ""):
+        elif not (column.startswith(_PARAMETER) and own_table) or possible(space[name], ""):
             raise RefusalError(
                 f"the cell of {name} is empty. If that setting has no {name}, name the columns as "
                 f"`stoic trials -f csv` does: {_PARAMETER}{name}, {_PARAMETER}... for each other "
