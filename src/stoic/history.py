@@ -126,12 +126,14 @@ class History:
         Choices without a result yet.
     revisions:
         Number of results that were revised.
+    asked:
+        Number of choices since the last result or failure.
     """
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         self.pending = Pending()
-        self.revisions = 0
+        self.revisions = self.asked = 0
         self._n = 0
         self._x = np.empty((_ROOM, domain.dim))
         self._observed = np.empty(_ROOM)
@@ -239,6 +241,7 @@ class History:
     def add(self, evaluations: Evaluations) -> None:
         """Append checked evaluations."""
         x, arms, observed, noise, failed, *_ = evaluations
+        self.asked = 0
         if observed is None:
             assert failed is not None
             for point in x.copy():

@@ -150,6 +150,7 @@ class Learner(ShownRecommendation, Optimizer):
             view = self.view(among, context, pending)
             choices, self._state = self.policy.choose(view, self._state, n)
         self.surrogate.chosen()
+        self.history.asked += len(choices)
         if pending is None:
             self.history.pending.add(choices)
         return choices
@@ -418,6 +419,7 @@ class Learner(ShownRecommendation, Optimizer):
             self.surrogate,
             self.history.pending_points(),
             self.history.failures,
+            asked=self.history.asked,
         )
 
     def _part(self, among: object, context: Mapping[int, float] | None) -> Domain | Among:

@@ -256,33 +256,42 @@ def on_the_grid(rows, results):
     return agent
 
 
-def places(agent, n, out=()):
+def places(rows, results, n, out=(), without=None):
+    """Choices of a new learner, ``out`` pending; it may not have seen one of the rows."""
+    seen = [k for k in range(len(rows)) if k != without]
+    agent = on_the_grid([rows[k] for k in seen], [results[k] for k in seen])
     return [choice.arm for choice in agent.ask_batch(n, pending=GRID[list(out)])]
 
 
+SEEN = [3, 12, 21, 38], [0.1, 0.4, 3.0, 0.2]
+
+
 @pytest.mark.parametrize("out", [[], [30], [2, 30]])
-def test_every_other_choice_of_a_batch_is_that_without_the_incumbent(out):
-    """The literal one: a learner that never saw it, and has the same points pending."""
-    rows, results = [3, 12, 21, 38], [0.1, 0.4, 3.0, 0.2]
-    known, left = on_the_grid(rows, results), [k for k in range(4) if k != 2]
-    without = on_the_grid([rows[k] for k in left], [results[k] for k in left])
-    got = places(known, 5, out)
-    before = list(out)
-    for k, place in enumerate(got):
-        doubts = len(before) >= 2 and (len(rows) + len(out) + k) % 2 == 1
-        # One point at a time, of as many observations and pending points that it is no turn of
-        # the doubt: here nothing else depends on their number
-        one = without if doubts else known
-        even = before if doubts or len(before) % 2 == 0 else [*before, before[-1]]
-        assert place == places(one, 1, even)[0]
+def test_every_other_choice_late_in_a_batch_is_that_without_the_incumbent(out):
+    """The literal one: of a learner that never saw it, and has the same points pending."""
+    got, before = places(*SEEN, 9, out), list(out)
+    doubts = [k >= 4 and (4 + len(out) + k) % 2 == 1 for k in range(9)]
+    for place, doubt in zip(got, doubts, strict=True):
+        assert place == places(*SEEN, 1, before, without=2 if doubt else None)[0]
         before.append(place)
 
 
+def test_a_result_or_a_failure_ends_a_batch():
+    agent = on_the_grid(*SEEN)
+    agent.ask_batch(3)
+    agent.ask()
+    assert agent.history.asked == 4
+    agent.tell(GRID[7], 0.5)
+    assert agent.history.asked == 0
+    agent.ask()
+    agent.tell(GRID[5], failed="transient")
+    assert agent.history.asked == 0
+
+
 def test_an_incumbent_that_was_measured_twice_is_not_doubted():
-    rows, results = [3, 12, 21, 38], [0.1, 0.4, 3.0, 0.2]
-    once, twice = on_the_grid(rows, results), on_the_grid([*rows, 21, 3], [*results, 3.0, 0.1])
-    assert max(abs(np.array(places(once, 6)) - 21)) > 8
-    assert max(abs(np.array(places(twice, 6)) - 21)) <= 8
+    rows, results = SEEN
+    assert max(abs(np.array(places(rows, results, 8)) - 21)) > 8
+    assert max(abs(np.array(places([*rows, 21, 3], [*results, 3.0, 0.1], 8)) - 21)) <= 8
 
 
 def test_the_recommendation_says_what_it_rests_on():

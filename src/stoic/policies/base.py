@@ -87,6 +87,8 @@ class View(NamedTuple):
         itself; false if the caller keeps account of them, for others too.
     reported:
         True for a report, whose constraints have their hyperparameters integrated out.
+    asked:
+        Number of choices since the last result or failure.
     """
 
     domain: Domain
@@ -98,6 +100,7 @@ class View(NamedTuple):
     failures: Failures
     owns_pending: bool = True
     reported: bool = False
+    asked: int = 0
 
     def band(self) -> Band:
         """Band given all observations."""
