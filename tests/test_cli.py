@@ -380,6 +380,9 @@ def test_a_table_becomes_a_study_and_is_told(stoic):
     assert rows[0]["params_x"] == "0.1"
 
 
+@pytest.mark.skipif(
+    not hasattr(optuna.Trial, "set_constraint"), reason="before Optuna 5 constraints have no names"
+)
 def test_a_table_has_the_outputs_of_a_constraint_and_not_their_distance_from_a_limit(stoic):
     limited = ["create-study", *X, "--constraint"]
     stoic(*limited, "cost <= 40", "--study-name", "a", "--possible", "0", "9")
@@ -431,7 +434,8 @@ def test_a_batch_is_a_table_whose_values_are_filled_in(stoic):
     states = ["COMPLETE", "RUNNING", "FAIL", "FAIL", "COMPLETE", "RUNNING", "RUNNING", "COMPLETE"]
     assert [trial["state"] for trial in found] == states
     assert [found[k]["value"] for k in (0, 4, 7)] == [71.5, 66.0, 12.0]
-    assert [found[k]["outputs"]["cost"] for k in (0, 4, 7)] == [3.0, 9.0, 1.0]
+    limits = [list(found[k]["constraints"].values()) for k in (0, 4, 7)]
+    assert limits == [[-2.0], [4.0], [-4.0]]
     assert found[2]["user_attrs"] == {"stoic:failed": "infeasible"}
     assert found[4]["user_attrs"] == {"stoic:noise": 0.25}
     again = stoic("tell", "oven", "--csv", "plate.csv")  # once more
