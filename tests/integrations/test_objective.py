@@ -319,7 +319,7 @@ def test_where_everything_crashes_no_place_is_asked_for_ever(policy):
     study.optimize(crashing, n_trials=30, catch=RuntimeError)
     failed = [t.params["heat"] for t in study.trials if not t.values]
     assert np.max(np.sum(np.abs(np.subtract.outer(failed, failed)) < 0.1, axis=1)) <= 2
-    assert len(failed) <= 18  # 5 to 16 over 16 seeds; seed 0: 15 or 16, by the processor
+    assert len(failed) <= 16  # 5 to 16 over 16 seeds; seed 0: 15 or 16, by the processor
     assert explain(study).recommended.params["heat"] <= 60.0
 
 

@@ -126,12 +126,12 @@ def _ended(rows: Table, study: optuna.Study) -> Table:
     from stoic.tuning.by_hand import end_running
 
     numbered = rows.numbered(study)
-    running = {t.number for t in study.get_trials(deepcopy=False) if not t.state.is_finished()}
-    ended = (numbered.keys() & running) - rows.empty
-    for number in sorted(ended):
-        end_running(study, numbered[number])
+    running = {n: both for n, both in numbered.items() if not both[0].state.is_finished()}
+    ended = sorted(running.keys() - rows.empty)
+    for number in ended:
+        end_running(study, *running[number])
     if numbered:
-        left = len(numbered.keys() & running & rows.empty)
+        left = len(running) - len(ended)
         run_on = f"; {left} without a value run on" * bool(left)
         print(f"ended {len(ended)} running trial{'s' * (len(ended) != 1)}{run_on}")
     return replace(rows, trials=tuple(row for row in rows.trials if row.number not in numbered))
@@ -234,7 +234,7 @@ def ask(
     if trials < 1:
         raise RefusalError(f"-n is a number of trials, at least 1, got {trials}.")
     study = place.load()
-    known = known_space(study) or {}
+    known = known_space(study) or {} if changed else {}
     method = None if recipe is None else parse(recipe)
     for replaced in StudyMethod(recipe=method or DEFAULT).replaces(study):
         note(f"note: {replaced}")

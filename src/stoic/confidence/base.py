@@ -31,3 +31,9 @@ class Band(NamedTuple):
     def fantasise(self, x: Array, arms: Integers | None, at_most: float = math.inf) -> Band:
         """Band with points ``x`` (k, d) pending: a smaller std there, the same mean."""
         return Band(self.posterior.fantasise(x, arms, at_most), self.width)
+
+    def without_gain(self, places: Array) -> Band:
+        """Band that expects the prior mean at ``places`` (k, d), at most."""
+        if not len(places):
+            return self
+        return self.fantasise(places, None, self.posterior.prior.mean)

@@ -122,13 +122,13 @@ class View(NamedTuple):
         """Probability that all constraints hold; ``None`` if none was observed."""
         return self.surrogate.constraints(self.reported)
 
-    def hallucinated(self) -> Band:
-        """Band given all observations, with a smaller std at pending points (hallucinated).
+    def hallucinated(self, band: Band | None = None) -> Band:
+        """Return a band, by default given all, with a smaller std at pending points (hallucinated).
 
         And where a result is censored: above its bound a normal distribution has a tail that the
         exact posterior has not.
         """
-        pending, band = self.pending, self.band()
+        pending, band = self.pending, band or self.band()
         if self.observations.censored is not None:
             stopped = self.observations.x[self.observations.censored]
             pending = np.concatenate([pending, np.unique(stopped, axis=0)])

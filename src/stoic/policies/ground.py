@@ -276,8 +276,7 @@ def without_given_up(
     """
     if retries is None:
         return here, band
-    posterior = band.posterior
-    places = given_up(view, posterior.trust(view.observations), retries)
+    places = given_up(view, band.posterior.trust(view.observations), retries)
     if not len(places):
         return here, band
     widths = view.domain.widths
@@ -286,7 +285,7 @@ def without_given_up(
     if len(left):
         kept = None if here.centres is None else np.intersect1d(here.centres, left)
         here = replace(here, rows=left, centres=None if kept is None or not len(kept) else kept)
-    return here, band.fantasise(places, None, posterior.prior.mean)
+    return here, band.without_gain(places)
 
 
 def _spread(domain: Domain, n: int) -> Array:

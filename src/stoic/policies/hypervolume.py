@@ -183,9 +183,7 @@ class HypervolumeImprovement:
             weights = each.band().posterior.trust(each.observations)
             # Failures have a probability instead, ``chance``
             places = given_up(each, weights, self.retries, failures=False)
-            if len(places):
-                band = band.fantasise(places, None, band.posterior.prior.mean)
-            posteriors.append(band.posterior)
+            posteriors.append(band.without_gain(places).posterior)
         queried = view.queried()
         known = np.concatenate([x[trusted], pending])
         if constraints is not None and len(pending):

@@ -188,9 +188,7 @@ class ExpectedImprovement(Policy):
         trust = posterior.trust(view.observations)
         tried = _Tried(view, posterior, trust > 0.0)
         if self.retries is not None:
-            places = given_up(view, trust, self.retries)
-            if len(places):
-                band = band.fantasise(places, None, posterior.prior.mean)
+            band = band.without_gain(given_up(view, trust, self.retries))
 
         def pick(band: Band) -> Choice:
             # A width of 0 would divide by 0

@@ -66,10 +66,8 @@ class UCB(Policy):
     def choose(self, view: View, state: None, n: int) -> tuple[list[Choice], None]:
         band = view.hallucinated()
         if self.retries is not None:
-            posterior = band.posterior
-            places = given_up(view, posterior.trust(view.observations), self.retries)
-            if len(places):
-                band = band.fantasise(places, None, posterior.prior.mean)
+            trust = band.posterior.trust(view.observations)
+            band = band.without_gain(given_up(view, trust, self.retries))
         return view.one_by_one(
             band, n, lambda b: choice_of(view.maximise(UpperConfidenceBound(b)))
         ), None

@@ -69,9 +69,8 @@ class _Doubt(NamedTuple):
     def of(cls, view: View, trusted: Integers, places: Array) -> Self | None:
         """Fit without the incumbent of three ``trusted`` rows or more, if it alone vouches for it.
 
-        Points are pending as in :meth:`~stoic.policies.base.View.hallucinated`, and of ``places``
-        no improvement is expected. None beyond a window, where choices are local by turns, and
-        with bounds instead of results.
+        Of ``places`` no improvement is expected. None beyond a window, where choices are local by
+        turns, and with bounds instead of results.
         """
         observations, limited = view.observations, view.surrogate.exact is not None
         if len(trusted) < 3 or limited or observations.censored is not None:
@@ -82,11 +81,7 @@ class _Doubt(NamedTuple):
             return None
         row, others = trusted[best], np.delete(trusted, best)
         rest = observations.only(np.delete(np.arange(len(observations)), row))
-        band = view.given(rest)
-        if len(view.pending):
-            band = band.fantasise(view.pending, None)
-        if len(places):
-            band = band.fantasise(places, None, band.posterior.prior.mean)
+        band = view.hallucinated(view.given(rest)).without_gain(places)
         return cls(best, view._replace(observations=rest), others - (others > row), band)
 
 
@@ -182,12 +177,10 @@ class VerifiedImprovement(Policy):
             trusted = trusted[constraints.hold(observations.x[trusted])]
         trusted = trusted[_likely(chance, observations.x[trusted])]
         verified, worth = self._verification(view, trust, trusted)
-        band = view.hallucinated()
         # Expect no improvement at an input that was given up. Failures have a probability instead:
         # the prior mean right beside a summit would hide all of it.
         places = given_up(view, trust, self.retries, failures=False)
-        if len(places):
-            band = band.fantasise(places, None, band.posterior.prior.mean)
+        band = view.hallucinated().without_gain(places)
         queried = view.queried()
         known = np.concatenate([observations.x[trusted], pending])
         if constraints is not None and len(pending):

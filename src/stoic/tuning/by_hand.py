@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import optuna
@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.data import FailureKind
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
 from stoic.integrations.optuna.executed import check_executed
-from stoic.integrations.optuna.internals import storage_of, store_constraints, trial_id
+from stoic.integrations.optuna.internals import constraints, storage_of, store_constraints, trial_id
 from stoic.integrations.optuna.objectives import VALUES, objective_names
 from stoic.integrations.optuna.possible import stored_possible
 from stoic.integrations.optuna.unmodelled import declared_constraints
@@ -91,14 +91,9 @@ def tell_number(
         notes[NOISE] = noise
     # Once nothing is refused any more, and before the end: a finished trial takes no attributes.
     # For one that is not running, ``study.tell`` reports the error.
-    storage, running = storage_of(study), (TrialState.RUNNING,)
-    for trial in study.get_trials(deepcopy=False, states=running):
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         if trial.number == number:
-            with contextlib.suppress(UpdateFinishedTrialError):
-                for name, note in notes.items():
-                    storage.set_trial_user_attr(trial_id(trial), name, note)
-                if excess:
-                    store_constraints(study, trial, excess)
+            _annotate(study, trial, notes, excess)
     try:
         ended = TrialState[state.upper()]
         return study.tell(number, None if value is None else values, ended, skip_if_finished=skip)
@@ -127,20 +122,29 @@ def tell_number(
         raise RefusalError(f"{refused}: {error}") from error
 
 
-def end_running(study: optuna.Study, row: FrozenTrial) -> None:
-    """End the running trial with the number of a row as the row says."""
+def end_running(study: optuna.Study, trial: FrozenTrial, row: FrozenTrial) -> None:
+    """End a running trial as the row of a table says."""
     notes, value, state = dict(row.user_attrs), row.value, row.state
     if CENSORED in notes:
         notes[CENSORED], value, state = value, None, TrialState.PRUNED
+    _annotate(study, trial, notes, constraints(row))
+    # Somebody else may have ended it meanwhile
+    study.tell(trial.number, value, state, skip_if_finished=True)
+
+
+def _annotate(
+    study: optuna.Study,
+    trial: FrozenTrial,
+    notes: Mapping[str, object],
+    excess: Mapping[str, float],
+) -> None:
+    """Store what belongs to the result of a running trial, unless somebody else has ended it."""
     storage = storage_of(study)
-    running = study.get_trials(deepcopy=False)[row.number]
     with contextlib.suppress(UpdateFinishedTrialError):
         for name, note in notes.items():
-            storage.set_trial_user_attr(trial_id(running), name, note)
-        for name, note in row.system_attrs.items():
-            storage.set_trial_system_attr(trial_id(running), name, note)
-    # Somebody else may have ended it meanwhile
-    study.tell(row.number, value, state, skip_if_finished=True)
+            storage.set_trial_user_attr(trial_id(trial), name, note)
+        if excess:
+            store_constraints(study, trial, excess)
 
 
 def _there(study: optuna.Study, count: int) -> str:

@@ -64,8 +64,8 @@ class Table:
     running: int
     empty: frozenset[int] = frozenset()
 
-    def numbered(self, study: optuna.Study) -> dict[int, FrozenTrial]:
-        """Return the rows with the number and the parameters of a trial, by number.
+    def numbered(self, study: optuna.Study) -> dict[int, tuple[FrozenTrial, FrozenTrial]]:
+        """Return each trial whose number and parameters a row has, and the row, by number.
 
         Raises
         ------
@@ -74,7 +74,7 @@ class Table:
             ended, or two rows have one number.
         """
         there = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
-        found: dict[int, FrozenTrial] = {}
+        found: dict[int, tuple[FrozenTrial, FrozenTrial]] = {}
         for row in self.trials:
             trial = there.get(row.number)
             if trial is None or trial.state == TrialState.WAITING:
@@ -99,7 +99,7 @@ class Table:
                     f"{row.value}: a result cannot be changed where it is. Correct it in the table "
                     "of `stoic trials -f csv`, and make a new study of that."
                 )
-            found[row.number] = row
+            found[row.number] = trial, row
         return found
 
     def is_cut_off(self, study: optuna.Study) -> bool:
