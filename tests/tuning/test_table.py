@@ -268,9 +268,32 @@ def test_a_wrong_cell_is_named_and_nothing_is_added(table, old, new, reason):
 
 
 @pytest.mark.parametrize("mark", [";", "\t"])
-def test_columns_that_are_not_separated_by_commas_are_said_to_be(table, mark):
-    with pytest.raises(RefusalError, match="not separated by commas: save it with a comma"):
-        table(OLD.replace(",", mark))
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_a_spreadsheet_may_have_other_marks(table, mark, decimal):
+    """Semicolons or tabs between columns, and then commas in numbers."""
+    text = OLD.replace(",", mark).replace(".", decimal)
+    as_usual, read = table(OLD).trials, table(text).trials
+    assert [(t.params, t.value, t.user_attrs) for t in read[:2]] == [
+        (t.params, t.value, t.user_attrs) for t in as_usual[:2]
+    ]
+    assert read[2].params == as_usual[2].params
+    assert read[2].value is None
+
+
+def test_a_choice_may_have_a_comma_where_it_is_no_decimal_mark(table):
+    space = parse_assignments(["x=float(0, 2)", "k=choice('1,5', '2,5')"])
+    read = table("x;k;value\n0,5;1,5;1e3\n1,25;2,5;-7,5e-2\n", space)
+    assert [trial.params for trial in read.trials] == [
+        {"x": 0.5, "k": "1,5"},
+        {"x": 1.25, "k": "2,5"},
+    ]
+    assert [trial.value for trial in read.trials] == [1e3, -0.075]
+
+
+def test_two_decimal_marks_in_one_file_are_refused(table):
+    """Of 1,500 and 2.5 the comma may be that of a thousand."""
+    with pytest.raises(RefusalError, match=r"has '1,500' and '0\.25': write numbers with the same"):
+        table("x;k;value\n0.25;a;1,500\n")
 
 
 def test_without_ranges_it_suggests_those_of_the_data(table):

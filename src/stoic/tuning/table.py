@@ -40,6 +40,7 @@ _ATTRIBUTES = {f"{_NOTES[0]}{key}": key for key in (FAILED, FAILURE, NOISE, CENS
 # Columns of that table which a new study cannot take over, or that the others imply.
 _DERIVED = ("number", "datetime_start", "datetime_complete", "duration", "state")
 _MANY = 200  # rows; adding as many to a database takes 1 to 5 s
+_DECIMAL = r"[+-]?\d+[.]\d+(?:[eE][+-]?\d+)?"  # with a decimal mark
 _SUGGESTED = 12  # distinct texts of a column that are suggested as choices
 
 
@@ -171,14 +172,18 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
     and ``constraints_`` and a name for an output that satisfies it up to 0. Outputs that are
     ``limited`` have columns of their names, or ``outputs_`` and these. Or it is what ``stoic trials
     -f csv`` writes: of that, trials that have not ended are left out, and a trial need not have
-    each parameter.
+    each parameter. Where a spreadsheet separates columns by semicolons or tabs, numbers may have a
+    comma for a point.
 
     A refusal has the line. Without a search space it suggests one.
     """
     try:
         # Spreadsheets begin a file with a byte order mark
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
+            header = file.readline()
+            file.seek(0)
+            mark = next((each for each in ";\t" if each in header and "," not in header), ",")
+            reader = csv.DictReader(file, delimiter=mark)
             columns = [name.strip() for name in reader.fieldnames or ()]
             reader.fieldnames = columns
             rows = [(reader.line_num, row) for row in reader if any(row.values())]
@@ -192,12 +197,9 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
     for name, count in Counter(columns).items():
         if count > 1:
             raise RefusalError(f"{path} has {count} columns {name!r}.")
+    if mark != ",":
+        _write_points(path, [row for _, row in rows], space)
     if "value" not in columns:
-        if len(columns) == 1 and any(mark in columns[0] for mark in ";\t"):
-            raise RefusalError(
-                f"The columns of {path} are not separated by commas: save it with a comma between "
-                "columns and a point in numbers."
-            )
         there = ", ".join(columns) or "none"
         raise RefusalError(f"{path} needs a column 'value' for the results: there are {there}.")
     if not space:
@@ -253,6 +255,26 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
                 empty.add(int(number))
     unused = tuple(name for name in columns if name and name not in used)
     return Table(tuple(trials), unused, running, frozenset(empty))
+
+
+def _write_points(path: Path, rows: Sequence[dict[str, Any]], space: Space) -> None:
+    """Write 1.5 for 1,5 in all cells but those with a choice."""
+    listed = (each.choices for each in space.values() if isinstance(each, CategoricalDistribution))
+    choices = {str(choice) for choices in listed for choice in choices}
+    cells = [
+        (row, name, text.strip())
+        for row in rows
+        for name, text in row.items()
+        if isinstance(text, str) and text.strip() not in choices
+    ]
+    commas = [cell for cell in cells if re.fullmatch(_DECIMAL.replace(".", ","), cell[2])]
+    point = next((text for _, _, text in cells if re.fullmatch(_DECIMAL, text)), None)
+    if commas and point is not None:
+        raise RefusalError(
+            f"{path} has {commas[0][2]!r} and {point!r}: write numbers with the same decimal mark."
+        )
+    for row, name, text in commas:
+        row[name] = text.replace(",", ".")
 
 
 def _trial(
