@@ -103,6 +103,18 @@ def test_with_one_trial_in_ten_lying_the_optimum_is_found(seed):
     assert (params["x"] - 2.0) ** 2 + 20.0 * (params["y"] - 0.3) ** 2 < 0.6
 
 
+def test_a_batch_of_a_process_for_each_trial_is_that_of_one():
+    """From the fifth trial on choices depend on how many began since the last result."""
+    xs = np.linspace(-5.0, 5.0, 12)
+    values = [9.0 if k == 4 else -((x - 2.0) ** 2) for k, x in enumerate(xs)]
+    one, several = (stored(values, xs, direction="maximize") for _ in range(2))
+    one.sampler, chosen = StoicSampler(seed=0), []
+    for _ in range(8):
+        several.sampler = StoicSampler(seed=0)
+        chosen.append(several.ask(X).params)
+    assert chosen == [one.ask(X).params for _ in range(8)]
+
+
 def test_a_study_in_the_place_of_a_deleted_one_is_another():
     storage = optuna.storages.get_storage("sqlite://")
     aim = {"threshold": "adaptive", "margin": 0.1, "tolerance": {"x": 0.1}}

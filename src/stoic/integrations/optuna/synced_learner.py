@@ -53,7 +53,6 @@ _WITH_RESULT = (TrialState.COMPLETE, TrialState.PRUNED)
 _LATER = 32
 _STRIDE = 1009  # prime, and more than a design has: no point is a candidate for two trials
 
-
 Identity = tuple[int, int, object]  # of a study
 
 
@@ -439,6 +438,9 @@ class SyncedLearner:
         running = [t for t in trials if t.state == TrialState.RUNNING and t.number != number]
         places = [*map(self.queried, running), *map(self.run, unseen)]
         pending = [x for x in places if x is not None]
+        # Other processes may have asked, too
+        ended = max([self._latest, *map(_ended, unseen)])[0]
+        self.learner.history.asked = sum((t.datetime_start or ended) > ended for t in running)
         self.learner.rng = rng  # the stream of this trial, whatever was asked before
         if self.encoding.tree is not None:
             settings = [announced(trial, self.encoding.space) for trial in trials]
