@@ -248,18 +248,18 @@ def test_a_batch_asks_different_points(n):
 GRID = np.linspace(0.0, 4.0, 41)[:, None]
 
 
-def on_the_grid(rows, results):
+def on_the_grid(rows, results, limited=None):
     model = GaussianProcess(Prior(Scaled(Matern52(np.ones(1)), 2.0), 0.05, 0.0), Trust())
     agent = Learner(Finite(GRID), Parts(model, Fixed(2.0), VerifiedImprovement()), seed=0)
     for row, result in zip(rows, results, strict=True):
-        agent.tell(GRID[row], result)
+        agent.tell(GRID[row], result, constraints=limited and {"c": limited(row)})
     return agent
 
 
-def places(rows, results, n, out=(), without=None):
+def places(rows, results, n, out=(), without=None, limited=None):
     """Choices of a new learner, ``out`` pending; it may not have seen one of the rows."""
     seen = [k for k in range(len(rows)) if k != without]
-    agent = on_the_grid([rows[k] for k in seen], [results[k] for k in seen])
+    agent = on_the_grid([rows[k] for k in seen], [results[k] for k in seen], limited)
     return [choice.arm for choice in agent.ask_batch(n, pending=GRID[list(out)])]
 
 
@@ -288,10 +288,22 @@ def test_a_result_or_a_failure_ends_a_batch():
     assert agent.history.asked == 0
 
 
-def test_an_incumbent_that_was_measured_twice_is_not_doubted():
+@pytest.mark.parametrize("limited", [None, lambda row: 0.1 * row - 3.9])
+def test_an_incumbent_that_was_measured_twice_is_not_doubted(limited):
+    """With a constraint, which holds up to row 39, the same."""
     rows, results = SEEN
-    assert max(abs(np.array(places(rows, results, 8)) - 21)) > 8
-    assert max(abs(np.array(places([*rows, 21, 3], [*results, 3.0, 0.1], 8)) - 21)) <= 8
+    got = np.array(places(rows, results, 8, limited=limited))
+    again = places([*rows, 21, 3], [*results, 3.0, 0.1], 8, limited=limited)
+    assert max(abs(got - 21)) > 8
+    assert max(abs(np.array(again) - 21)) <= 8
+
+
+def test_with_a_constraint_it_is_the_best_of_what_satisfies_it_that_is_doubted():
+    """Row 3 has the largest result, and nobody would have it."""
+    rows, results = SEEN
+    got = places(rows, [5.0, *results[1:]], 8, limited=lambda row: 1.0 - 0.1 * row)
+    doubts = [k for k in range(8) if k >= 4 and k % 2 == 1]
+    assert [k for k, place in enumerate(got) if abs(place - 21) > 8] == doubts
 
 
 def test_the_recommendation_says_what_it_rests_on():
