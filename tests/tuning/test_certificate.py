@@ -13,13 +13,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
 
-from stoic.integrations.optuna import EXECUTED
+from stoic.integrations.optuna import EXECUTED, explain
+from stoic.integrations.optuna.internals import constraint_attrs
 from stoic.integrations.optuna.objective import RobustObjective, record_aim
 from stoic.refusal import RefusalError
 from stoic.tuning.views import moves, pictures
 from stoic.tuning.views.certificate import Certificates
 from stoic.tuning.views.moves import draw
-from stoic.tuning.views.summary import Summary
+from stoic.tuning.views.summary import Summary, certificate_record
 
 SPACE = {"heat": FloatDistribution(0.0, 100.0), "rate": FloatDistribution(0.01, 100.0, log=True)}
 SAID = {"threshold": 0.5, "tolerance": {"heat": 2.0}}
@@ -261,3 +262,40 @@ def test_one_setting_that_is_both_is_shown_once(study):
     assert "observed best" not in found.text()
     assert "observed_best" not in found.record()
     FigureCanvasAgg(draw(found)).draw()
+
+
+@pytest.mark.parametrize("limit", [75.0, 60.0, 140.0])
+def test_how_far_constraints_hold_is_said_beside(limit):
+    """Of a motor that is as warm as it is driven, and is to stay below a limit."""
+    study, rng = optuna.create_study(study_name="oven"), np.random.default_rng(1)
+    for _ in range(25):
+        heat, rate = rng.uniform(0.0, 100.0), 10.0 ** rng.uniform(-2.0, 2.0)
+        warmth = constraint_attrs({"warmth": heat + 5.0 * np.log10(rate) - limit})
+        value = bowl(heat, rate)
+        study.add_trial(
+            create_trial(
+                params={"heat": heat, "rate": rate},
+                distributions=SPACE,
+                value=value,
+                system_attrs=warmth,
+            )
+        )
+    aim = RobustObjective(threshold=0.5, tolerance={"heat": 2.0, "rate": 1.5})
+    certified = explain(study, aim=aim).certified
+    words = certified.sentence()
+    heat, rate = certified.params["heat"], certified.params["rate"]
+    nearest = (limit - heat - 5.0 * np.log10(rate)) / (2.0 + 5.0 * np.log10(1.5))
+    if limit == 140.0:
+        assert certified.permitted == math.inf
+        assert words.endswith(
+            "constraints hold with a probability of 0.9 wherever heat and rate are in range"
+        )
+    elif nearest < 0.02:
+        assert "; a constraint may be violated even without any move" in words
+    else:
+        assert certified.permitted == pytest.approx(nearest, rel=0.05)
+        assert (
+            "; constraints hold with a probability of 0.9 as long as heat is closer than " in words
+        )
+    assert certificate_record(certified)["permitted"] in (certified.permitted, "inf")
+    assert explain(study, aim=aim).certified.permitted == certified.permitted

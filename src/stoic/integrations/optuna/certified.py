@@ -19,6 +19,7 @@ from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective
 from stoic.integrations.optuna.surroundings import Searched, Surroundings
 from stoic.learner import Learner
+from stoic.models.constraints import SURE, Constraints
 from stoic.satisficing import Certificate, certify, guaranteed, rounded, worst_value
 
 _MOVES = 2048  # evaluated all over the range, and as many again nearby, before the search
@@ -27,6 +28,7 @@ _CORNERED = 16  # balls whose corners are evaluated
 _FAR = 24  # balls searched all over the range, for the fragility
 _FINALISTS = 8  # settings whose moves are searched, where settings are compared
 _SIZES = 121  # of a curve
+_LIMITS = 128  # balls whose corners may violate a constraint
 _COMPARED = 1 << 16  # moves of all settings together, where they are compared
 _FEWEST = 64  # of one setting
 
@@ -71,6 +73,9 @@ class Certified:
         Value against distance.
     encoding:
         Conversion of distances to the parameters' own units.
+    permitted:
+        Distance in tolerances from which on a constraint may be violated, with a probability above
+        0.1; infinite if nowhere, None without constraints.
     """
 
     aim: RobustObjective
@@ -80,6 +85,7 @@ class Certified:
     reached: float | None
     curve: Curve
     encoding: Encoding
+    permitted: float | None = None
 
     @property
     def within(self) -> dict[str, float]:
@@ -94,16 +100,32 @@ class Certified:
 
     def sentence(self) -> str:
         """State the certificate in words, numbers rounded to the safe side."""
+        return "; ".join([self._of_the_value(), *self._of_constraints()])
+
+    def _of_constraints(self) -> list[str]:
+        if self.permitted is None:
+            return []
+        if self.permitted == 0.0:
+            return ["a constraint may be violated even without any move"]
+        hold = f"constraints hold with a probability of {SURE:g}"
+        if self.permitted == math.inf:
+            return [f"{hold} {self._anywhere()}"]
+        near = [self._near(*move, self.permitted, closed=False) for move in self._moving()]
+        return [f"{hold} as long as {_and(near)}"]
+
+    def _anywhere(self) -> str:
+        names = [name for name, _, _ in self._moving()]
+        return f"wherever {_and(names)} {'is' if len(names) == 1 else 'are'} in range"
+
+    def _of_the_value(self) -> str:
         held = self.certificate
         value = self._rounded(held.value)
         surely = f"if the model is right within {WIDTH:g} standard deviations"
         if held.radius == -math.inf:
             return f"nothing: value {self._worse} {value} is possible even without any move"
-        names = [name for name, _, _ in self._moving()]
         if held.radius == math.inf:
-            where = f"wherever {_and(names)} {'is' if len(names) == 1 else 'are'} in range"
-            return f"value {self._better} {value} {where}, {surely}"
-        near = _and([self._near(*move) for move in self._moving()])
+            return f"value {self._better} {value} {self._anywhere()}, {surely}"
+        near = _and([self._near(*move, held.radius, held.closed) for move in self._moving()])
         text = f"value {self._better} {value} as long as {near}"
         if 0.0 < held.fragility < math.inf and held.p < math.inf:
             sign = "+" if self.minimise else "-"
@@ -155,14 +177,14 @@ class Certified:
             return bool(here / moved < d.low or here * moved > d.high)
         return bool(here - moved < d.low or here + moved > d.high)
 
-    def _near(self, name: str, part: Coordinate, size: float) -> str:
-        moved = part.moved(self.certificate.radius, size)
+    def _near(self, name: str, part: Coordinate, size: float, radius: float, closed: bool) -> str:
+        moved = part.moved(radius, size)
         far, here = rounded(moved, ROUND_FLOOR, 3), f"{self.params[name]:.6g}"
         if part.distribution.log:
-            if self.certificate.closed:
+            if closed:
                 return f"{name} is within a factor of {far} of {here}"
             return f"{name} is less than a factor of {far} from {here}"
-        if self.certificate.closed:
+        if closed:
             return f"{name} is within {far} of {here}"
         return f"{name} is closer than {far} to {here}"
 
@@ -175,6 +197,7 @@ def certified(
     params: Mapping[str, Any],
     threshold: float | None,
     reached: float | None,
+    constraints: Constraints | None = None,
 ) -> Certified:
     """Certify a setting by a search for its worst moves.
 
@@ -192,6 +215,8 @@ def certified(
         Of a satisficing aim, in the learner's units; None for a stable one.
     reached:
         See :class:`Certified`; in the user's units.
+    constraints:
+        Probability that all of them hold.
     """
     distance, band = aim.distance(encoding), Band(learner.posterior, WIDTH)
     around = Surroundings.of(encoding.box, encoding.encode(params), distance)
@@ -221,7 +246,8 @@ def certified(
         sign * _at(sizes, *guaranteed(mean, points, 0, distance)),
         sign * _at(sizes, *guaranteed(mean + WIDTH * std, points, 0, distance)),
     )
-    return Certified(aim, sign < 0.0, dict(params), held, reached, curve, encoding)
+    permitted = None if constraints is None else _permitted(around, band, points, constraints)
+    return Certified(aim, sign < 0.0, dict(params), held, reached, curve, encoding, permitted)
 
 
 def sturdiest(
@@ -271,6 +297,21 @@ def sturdiest(
             held, _, searched = searched.radius(around, band, threshold)
             exact.append(held if aim.p in (None, math.inf) else worth(around, searched))
     return int(eligible[finalists[np.argmax(exact)]])
+
+
+def _permitted(around: Surroundings, band: Band, points: Array, constraints: Constraints) -> float:
+    """Find how near a constraint may be violated, among ``points`` (m, d) and corners of balls."""
+
+    def nearest(points: Array) -> float:
+        violated = constraints.log(points) < math.log(SURE)
+        return float(around.far(points)[violated].min(initial=math.inf))
+
+    first = nearest(points)
+    if first == 0.0:
+        return 0.0
+    radii = np.linspace(0.0, min(first, around.farthest), _LIMITS + 1)[1:]
+    worst = points[np.argsort(constraints.log(points), kind="stable")[:_LIMITS]]
+    return min(first, nearest(around.corners(radii, around.sides(_LIMITS, band, worst))))
 
 
 def _worst(

@@ -27,6 +27,7 @@ from stoic.integrations.optuna.encoding import check_fixed, given_points, search
 from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.explanation import Explanation, Settings
 from stoic.integrations.optuna.front import explain_front
+from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
 from stoic.integrations.optuna.objectives import needs_one
 from stoic.integrations.optuna.partial import has_value
@@ -44,11 +45,13 @@ from stoic.integrations.optuna.unmodelled import (
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
 from stoic.integrations.tables import hill
+from stoic.models.constraints import ConstraintHistory, Constraints
 from stoic.policies.base import apart
 from stoic.policies.untried import goes_before, spread_of_results
 from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.fitting import extreme
 from stoic.printable import printable
+from stoic.recipes import robust
 from stoic.refusal import RefusalError
 from stoic.threads import one_thread
 
@@ -546,6 +549,7 @@ def _with_certificates(
     """
     learner, encoding, sign = compared.learner, compared.synced.encoding, compared.reading.sign
     threshold, reached = _threshold(recommendation), None
+    limits = _constraints(compared)
     if threshold is not None:
         learner.rng = np.random.default_rng(0)  # fixed: the same trials give the same answer
         choice = learner.ask(among=compared.part, pending=())
@@ -556,7 +560,7 @@ def _with_certificates(
         params = params if trial is None else trial.params
         if params is None or not encoding.contains(params):
             return None
-        return certified(learner, encoding, aim, sign, params, threshold, reached)
+        return certified(learner, encoding, aim, sign, params, threshold, reached, limits)
 
     best = explanation.observed_best
     doubted = best is not None and explanation.trust_of(best.number) < DISTRUSTED
@@ -572,6 +576,17 @@ def _with_certificates(
         certified=found,
         certified_observed=None if doubted else of(best),
     )
+
+
+def _constraints(compared: _Compared) -> Constraints | None:
+    """Model the constraints of a study whose policy, for moved inputs, weighs none."""
+    box, synced = compared.synced.encoding.box, compared.synced
+    outputs = ConstraintHistory(box, robust()(box).model)
+    for trial in compared.reading.trials:
+        values, x = constraints(trial), synced.run(trial)
+        if trial.state.is_finished() and x is not None:
+            outputs.tell(x[None], {name: np.array([value]) for name, value in values.items()})
+    return outputs(integrated=True)
 
 
 def _words(params: Mapping[str, Any]) -> str:
