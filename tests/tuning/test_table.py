@@ -19,6 +19,7 @@ from stoic.tuning.constraint import parse_constraints
 from stoic.tuning.space import parse_assignments
 from stoic.tuning.table import read_table
 from stoic.tuning.views.records import render, trial_record
+from studies import add
 
 SPACE = {"x": FloatDistribution(0.0, 1.0), "k": CategoricalDistribution(("a", "b"))}
 OLD = """\
@@ -84,6 +85,29 @@ def test_a_constraint_reads_no_column_that_is_something_else(table, name, tmp_pa
     )
     (read,) = read_table(tmp_path / "old.csv", x, limited).trials
     assert list(constraints(read).values()) == [2.0]
+
+
+def test_a_constraint_without_a_column_is_said(tmp_path):
+    """Or refused, if a column is written otherwise."""
+    path, limited = tmp_path / "old.csv", parse_constraints(["temp <= 80"])
+    path.write_text("x,k,value\n0.5,a,2\n")
+    read = read_table(path, SPACE, limited)
+    assert read.summary().endswith("; no column for temp, of which nothing is known")
+    path.write_text("x,k,value,Temp\n0.5,a,2,70\n")
+    with pytest.raises(RefusalError, match="a column 'Temp', and 'temp <= 80' needs 'temp'"):
+        read_table(path, SPACE, limited)
+
+
+def test_a_corrected_setting_of_a_trial_that_ended_is_no_other_trial(table):
+    """It was added, so that one result counted twice."""
+    study = optuna.create_study()
+    add(study, {"x": 0.25, "k": "a"}, SPACE, 1.5)
+    add(study, {"x": 0.5, "k": "b"}, SPACE, 2.5)
+    header = "number,x,k,value\n"
+    with pytest.raises(RefusalError, match=r"Trial 0 ended with x=0\.25, and its row has 0\.75"):
+        table(header + "0,0.75,a,1.5\n").numbered(study)
+    assert table(header + "0,0.75,a,1.25\n1,0.1,a,2.5\n").numbered(study) == {}  # of another study
+    assert list(table(header + "0,0.25,a,1.5\n").numbered(study)) == [0]
 
 
 def test_what_was_exported_need_not_have_each_parameter(table):

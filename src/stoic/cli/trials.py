@@ -338,7 +338,7 @@ def tell(
             new = left if repeats else _without_known(left, study)
             new.add_to(study)
         # Of a batch there are no others
-        if left.trials or left.unused or not rows.trials:
+        if left.trials or left.unused or left.unlimited or not rows.trials:
             print(new.summary())
         return
     if repeats:

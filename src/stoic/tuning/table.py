@@ -58,12 +58,15 @@ class Table:
         Number of rows of trials that have not ended.
     empty:
         Numbers, in a column of this name, of rows that have neither a value nor a failure.
+    unlimited:
+        Names of constraints without a column.
     """
 
     trials: tuple[FrozenTrial, ...]
     unused: tuple[str, ...]
     running: int
     empty: frozenset[int] = frozenset()
+    unlimited: tuple[str, ...] = ()
 
     def numbered(self, study: optuna.Study) -> dict[int, tuple[FrozenTrial, FrozenTrial]]:
         """Return each trial whose number and parameters a row has, and the row, by number.
@@ -83,14 +86,20 @@ class Table:
             names = sorted(trial.params.keys() | row.params.keys())
             other = [n for n in names if not _same(trial.params.get(n), row.params.get(n))]
             ended = trial.state.is_finished()
-            if other and ended:
+            known = row.values is not None and row.values == trial.values
+            if other and ended and not (known and len(other) < len(names)):
                 continue  # of another study
             if other:
                 name = other[0]
+                correct = (
+                    "correct it in the table of `stoic trials -f csv`, and make a new study of that"
+                    if ended
+                    else f"what was run instead has a column {_EXECUTED}{name}"
+                )
                 raise RefusalError(
-                    f"Trial {row.number} runs with {name}={trial.params.get(name)!r}, and its row "
-                    f"has {row.params.get(name)!r}: what was run instead has a column "
-                    f"{_EXECUTED}{name}; if the rows are other trials, leave out the column number."
+                    f"Trial {row.number} {'ended' if ended else 'runs'} with "
+                    f"{name}={trial.params.get(name)!r}, and its row has {row.params.get(name)!r}: "
+                    f"{correct}; if the rows are other trials, leave out the column number."
                 )
             if row.number in found:
                 raise RefusalError(f"Two rows have the number {row.number}.")
@@ -139,7 +148,9 @@ class Table:
         count, left = len(self.trials), self.running
         rows = f"{left} row{'s' * (left > 1)}"
         running = f"; {rows} left out, since the trial has not ended" if left else ""
-        return f"added {count} trial{'s' * (count != 1)}: {said}{unused}{running}"
+        names = ", ".join(self.unlimited)
+        unlimited = f"; no column for {names}, of which nothing is known" if names else ""
+        return f"added {count} trial{'s' * (count != 1)}: {said}{unused}{running}{unlimited}"
 
 
 def _same(asked: object, given: object) -> bool:
@@ -235,6 +246,11 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
             )
         if column is not None:
             limits[each.name] = column, each.excess
+        elif (like := next((c for c in free if c.lower() == each.name.lower()), None)) is not None:
+            raise RefusalError(
+                f"{path} has a column {like!r}, and {each.written!r} needs {each.name!r}: write "
+                "both alike."
+            )
     used = taken | {column for column, _ in limits.values()}
     used |= {_CONSTRAINT + name for name in limits}
     trials, running, empty = [], 0, set()
@@ -254,7 +270,8 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
             if not any((row.get(column) or "").strip() for column in ("value", "failed")):
                 empty.add(int(number))
     unused = tuple(name for name in columns if name and name not in used)
-    return Table(tuple(trials), unused, running, frozenset(empty))
+    unlimited = tuple(each.name for each in limited if each.name not in limits)
+    return Table(tuple(trials), unused, running, frozenset(empty), unlimited)
 
 
 def _write_points(path: Path, rows: Sequence[dict[str, Any]], space: Space) -> None:
