@@ -87,6 +87,36 @@ def test_an_outlier_in_one_objective_is_distrusted_there_alone():
     assert mean[0, 1] == pytest.approx(gain(0.5), abs=5.0)
 
 
+def test_an_objective_whose_differences_are_taken_for_noise_is_named():
+    """A robot that hardly ever walks, whose few good runs others contradict."""
+    rng = np.random.default_rng(3)
+    said = {}
+    for height in (0.0, 1.0):
+        study = optuna.create_study(directions=["minimize", "maximize"])
+        study.set_metric_names(["energy", "speed"])
+        space = {name: FloatDistribution(0.0, 1.0) for name in ("x", "y")}
+        for k in range(24):
+            x, y = rng.random(2)
+            speed = 0.9 if k in (4, 9) and not height else height * x
+            values = [x + y, speed + 0.04 * rng.normal()]
+            study.add_trial(
+                create_trial(params={"x": x, "y": y}, distributions=space, values=values)
+            )
+        said[height] = explain(study)
+    assert said[1.0].undecided is None
+    assert "undecided" not in str(said[1.0])
+    assert said[0.0].undecided.startswith("of speed, the results of similar settings differ")
+    assert f"undecided      {said[0.0].undecided}" in str(said[0.0]).splitlines()
+
+
+def test_a_hill_in_a_plain_is_named_with_its_objective():
+    rng = np.random.default_rng(0)
+    speeds = [math.exp(-(((x - 0.52) / 0.05) ** 2)) for x in np.linspace(0.0, 1.0, 20)]
+    found = explain(stored([[k / 19.0, s + 1e-4 * rng.normal()] for k, s in enumerate(speeds)]))
+    assert found.undecided.startswith("of objective 1, 5 distrusted results are side by side")
+    assert "what a hill in a plain looks like. Measure those of the observed" in found.undecided
+
+
 def test_names_of_the_objectives_are_those_of_the_study():
     study = stored(even(9))
     study.set_metric_names(["cost", "gain"])

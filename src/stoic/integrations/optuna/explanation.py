@@ -411,6 +411,8 @@ def _front_lines(known: Explanation) -> list[str]:
     lines += rest(len(known.front))
     if known.feasible is not None:
         lines.append(f"feasible       each with probability {probability(known.feasible)} or more")
+    if known.undecided is not None:
+        lines.append(f"undecided      {known.undecided}")
     return lines
 
 

@@ -25,6 +25,7 @@ from stoic.integrations.optuna.objectives import (
     values_of,
 )
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
+from stoic.integrations.optuna.undecided import undecided
 from stoic.integrations.optuna.unmodelled import (
     Parameters,
     all_unusable,
@@ -34,6 +35,7 @@ from stoic.integrations.optuna.unmodelled import (
     violates,
 )
 from stoic.integrations.recipe import Recipe
+from stoic.integrations.tables import hill
 from stoic.models.constraints import Constraints
 from stoic.objectives import MultiLearner
 from stoic.pareto import non_dominated
@@ -124,16 +126,48 @@ def explain_front(
         )
         for trial, mean, std, feasible in recommended
     )
+    rows = _rows(synced, learner, at, values, known.objectives)
     return replace(
         known,
-        rows=_rows(synced, learner, at, values, known.objectives),
+        rows=rows,
         front=front,
+        undecided=_undecided(synced, rows, front, known.objectives),
         feasible=min((p.feasible for p in front if p.feasible is not None), default=None),
         predict=predict,
         importances=importances,
         left_out=synced.left_out,
         distrusted_constraints=synced.distrusted_constraints(),
     )
+
+
+def _undecided(
+    synced: SyncedLearner,
+    rows: Sequence[Row],
+    front: Sequence[FrontPoint],
+    names: Sequence[str],
+) -> str | None:
+    """Reason to doubt the front, in a sentence that names the objective; None if there is none.
+
+    Results that are rejected and worse than all of the front decide nothing.
+    """
+    assert isinstance(synced.learner, MultiLearner)
+    what = "settings of the front and of the observed front"
+    for k, (name, output, sign) in enumerate(
+        zip(names, synced.learner.outputs, synced.signs, strict=True)
+    ):
+        if not front or not scaled(output):
+            continue
+        worst = min((sign * float(point.mean[k]) for point in front), default=-math.inf)
+        own = [row for row in rows if row.objective == name]
+        if (found := undecided(own, sign * worst, sign, what)) is None:
+            seen, trust = output.observations, output.trust
+            counts = (trust >= DISTRUSTED) | (seen.observed > worst)
+            u = seen.x[counts] / output.domain.widths
+            if (found := hill(u, seen.observed[counts], trust[counts])) is not None:
+                found = f"{found} Measure those of the observed front again, a few times."
+        if found is not None:
+            return f"of {name}, {found}"
+    return None
 
 
 def _observed_front(

@@ -47,18 +47,24 @@ def flat(predict: Callable[[Array], tuple[Array, Array]], x: Array, values: Arra
     )
 
 
-def undecided(rows: Sequence[Row], recommended: float = -np.inf, sign: float = 1.0) -> str | None:
+def undecided(
+    rows: Sequence[Row],
+    recommended: float = -np.inf,
+    sign: float = 1.0,
+    what: str = "the recommended setting and the observed best",
+) -> str | None:
     """Reason to recommend nothing with confidence, in a sentence; ``None`` if there is none.
 
     Rejected results that are worse than what is ``recommended`` do not count: the recommendation
-    does not depend on them. ``sign`` is 1 if more is better, else -1.
+    does not depend on them. ``sign`` is 1 if more is better, else -1; ``what`` is to be measured
+    again.
     """
     rows = [row for row in rows if row.trust >= DISTRUSTED or sign * row.value > sign * recommended]
     finite = _finite(rows)
     trusted = [row for row in finite if row.trust >= DISTRUSTED]
     if len(finite) < _FEWEST or len(trusted) < 3:
         return None
-    advice = "measure the recommended setting and the observed best again, a few times each."
+    advice = f"measure {what} again, a few times each."
     rejected = len(finite) - len(trusted)
     if rejected >= _REJECTED * len(finite):
         return f"{rejected} of {len(finite)} results contradict the others: {advice}"

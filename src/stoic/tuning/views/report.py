@@ -157,6 +157,8 @@ class Report:
             if known.feasible is not None:
                 text += f" Each is feasible with probability {probability(known.feasible)} or more."
             cards.append(Card("Recommended front", str(len(known.front)), text))
+            if known.undecided is not None:
+                cards.append(Card("Undecided", text=known.undecided))
             text = "As observed: some of them may be outliers."
             return [*cards, Card("Observed front", str(len(known.observed_front)), text)]
         rows = {row.number: row for row in known.rows}
