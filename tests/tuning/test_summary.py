@@ -266,6 +266,7 @@ def test_everything_says_that_a_study_is_undecided_and_the_best_unconfirmed(cont
     assert cards["Recommended"].text == said
     assert "once: not confirmed; all others expect 0.7 +- 0.05\n" in text
     assert "others expect" not in str(replace(known, repeats=2))
+    assert "others expect" not in str(replace(known, recommended_mean=0.65))  # beyond both
     assert "not confirmed, failed 2 times there" in str(replace(known, failures=2))
     decided, result = replace(known, undecided=None), Result(0.5, None, "", 1.0)
     trial, out = contradictory.trials[0], io.StringIO()

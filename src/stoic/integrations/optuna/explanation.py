@@ -239,10 +239,18 @@ class Explanation(ShownAsText):
         return ", once: not confirmed" * self.unconfirmed + failed
 
     def others(self, sign: str = "+-") -> str:
-        """Say what all others expect where one result alone is recommended: it may be wrong."""
+        """Say what all others expect where one result alone is recommended: it may be wrong.
+
+        Not where the estimate is beyond both, as an average over many fits may be, while theirs is
+        of one: then they say nothing against it.
+        """
         number = self.recommended.number if self.recommended is not None else None
         rows = [row for row in self.rows if row.number == number and math.isfinite(row.sd)]
-        return f"; all others expect {expected(rows[0], sign)}" if rows and self.unconfirmed else ""
+        if not (rows and self.unconfirmed):
+            return ""
+        low, high = sorted([rows[0].value, rows[0].expected])
+        between = low <= self.recommended_mean <= high
+        return f"; all others expect {expected(rows[0], sign)}" * between
 
     def trust_of(self, number: int) -> float:
         """Return the trust in a trial, by its number; nan if the model did not observe it."""
