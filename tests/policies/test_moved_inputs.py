@@ -175,6 +175,23 @@ def test_an_adaptive_threshold_is_one_that_is_surely_reached(p, margin):
     assert len(thresholds) == 4
 
 
+@pytest.mark.parametrize("p", POWERS)
+def test_choices_that_seek_are_the_largest_upper_bounds(p):
+    agent = learner(Satisficing("adaptive", p, margin=0.7, seeking=2))
+    for _ in range(6):
+        turn = len(agent) % 3
+        _, upper = bounds(agent)
+        fixed = learner(Satisficing("adaptive", p, margin=0.7))
+        fixed.tell(agent.observations.x[len(fixed) :], agent.observations.observed[len(fixed) :])
+        choice, other = agent.ask(), fixed.ask()
+        assert choice.arm == (upper.argmax() if turn else other.arm)
+        assert choice.notes["threshold"] == pytest.approx(other.notes["threshold"], rel=1e-12)
+        assert choice.notes["reachable"]
+        agent.tell(choice.x, np.sin(5.0 * choice.x[0]) + np.cos(4.0 * choice.x[1]))
+    seeking, number = learner(Satisficing(0.4, p, seeking=2)), learner(Satisficing(0.4, p))
+    assert [seeking.ask().arm for _ in range(3)] == [number.ask().arm for _ in range(3)]
+
+
 @pytest.mark.parametrize("policy", [Satisficing(0.4), StableOpt(0.3)], ids=["satisficing", "ro"])
 def test_what_is_on_its_way_promises_nothing(policy):
     agent = learner(policy)

@@ -78,6 +78,10 @@ class Satisficing(Policy):
         Number of the most promising points of a ``Box`` that get moves of their own, corners
         included. With 0, only candidates are compared, which are far apart where several
         coordinates move.
+    seeking:
+        With an adaptive threshold, number of choices in a row of the largest upper bound, before
+        one for tau: it follows the best that is known, and with a margin a region in which nothing
+        ever happens may have the best certificate.
 
     Notes
     -----
@@ -124,6 +128,7 @@ class Satisficing(Policy):
     retries: int | None = None
     quiet: bool = False
     refined: int = 0
+    seeking: int = 0
 
     def __post_init__(self) -> None:
         check_retries(self.retries)
@@ -134,6 +139,8 @@ class Satisficing(Policy):
             isinstance(self.threshold, int | float | np.number) and math.isfinite(self.threshold)
         ):
             raise ValueError(f"A threshold is a number or 'adaptive', got {self.threshold!r}.")
+        if self.seeking < 0:
+            raise ValueError(f"A number of choices that seek is >= 0, got {self.seeking!r}.")
         if not 0.0 <= self.margin < math.inf:
             raise ValueError(f"A margin is a finite number >= 0, got {self.margin!r}.")
         if self.margin and not adaptive:
@@ -146,6 +153,9 @@ class Satisficing(Policy):
         return Progress(candidates(domain, self.candidates, self.distance), False)
 
     def choose(self, view: View, state: Progress, n: int) -> tuple[list[Choice], Progress]:
+        begun = len(view.surrogate.history) + len(view.failures.x) + len(view.pending)
+        turns = 1 + self.seeking * (self.threshold == "adaptive")
+        seeks = [(begun + k) % turns > 0 for k in range(n)]
         here = ground(view, state.points, self.distance)
         here, hallucinated = without_given_up(view, here, view.hallucinated(), self.retries)
         if self.refined:
@@ -157,7 +167,8 @@ class Satisficing(Policy):
         lower, upper = here.bounds(view.band())
         upper = here.usable(upper, view)
         # The bound may reach tau between candidates; ``with_moves`` has added its summit
-        if not self.refined and upper[here.rows].max() < self._threshold(lower[here.rows]):
+        below = upper[here.rows].max() < self._threshold(lower[here.rows])
+        if not self.refined and (any(seeks) or below):
             here = with_peak(view, here, hallucinated)
             lower, upper = here.bounds(view.band())
             upper = here.usable(upper, view)
@@ -179,7 +190,8 @@ class Satisficing(Policy):
 
         def pick(band: Band) -> Choice:
             least, upper = here.bounds(band)
-            spot = self._spot(here.usable(upper, view), tau, here)
+            sought = math.inf if seeks.pop(0) else tau  # out of reach: the largest upper bound
+            spot = self._spot(here.usable(upper, view), sought, here)
             certificate = certify(lower, tau, here.points, spot.row, self.distance, p=self.p)
             notes = {
                 "threshold": tau,
