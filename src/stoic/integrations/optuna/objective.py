@@ -27,12 +27,12 @@ _CANDIDATES = 4096
 _WITH_FIXED = 16384  # where something never moves: 128 settings, each with 128 moves
 _RETRIES = 1
 _REFINED = 8
-# Of three choices with an adaptive threshold. With none, a region where nothing ever happens was
-# certified as soon as the margin reached down to it. Four problems of 2 to 6 parameters, margin a
-# fifth of the range, 40 trials, 10 seeds: the worst value within a tolerance is .52 of the range
-# below the best with none, .18 with two (one result in ten wrong .69 and .36); with one .17 and .57
-# on five of the seeds, and .20 and .30 on the others where none is for the threshold. True radii at
-# the best value less the margin are .22, 1.43 and 1.44 tolerances with none, two and all.
+# Choices in a row that seek the best, before one for an adaptive threshold. With none, a region
+# where nothing ever happens was certified as soon as the margin reached down to it. Four problems
+# of 2 to 6 parameters, margin a fifth of the range, 40 trials, 10 seeds: the worst value within a
+# tolerance is .52 of the range below the best with none and .18 with two; with one result in ten
+# wrong .69 and .36. With one it is .17 and .57 (five seeds, where two have .13 and .31); if all
+# seek, .20 and .30 (five others, where two have .23 and .40).
 _SEEKING = 2
 
 
