@@ -586,7 +586,7 @@ def _constraints(compared: _Compared) -> Constraints | None:
         values, x = constraints(trial), synced.run(trial)
         if trial.state.is_finished() and x is not None:
             outputs.tell(x[None], {name: np.array([value]) for name, value in values.items()})
-    return outputs(integrated=True)
+    return outputs()
 
 
 def _words(params: Mapping[str, Any]) -> str:
