@@ -249,8 +249,9 @@ class Explanation(ShownAsText):
         if not (rows and self.unconfirmed):
             return ""
         low, high = sorted([rows[0].value, rows[0].expected])
-        between = low <= self.recommended_mean <= high
-        return f"; all others expect {expected(rows[0], sign)}" * between
+        if not low <= self.recommended_mean <= high:
+            return ""
+        return f"; all others expect {expected(rows[0], sign)}"
 
     def trust_of(self, number: int) -> float:
         """Return the trust in a trial, by its number; nan if the model did not observe it."""
