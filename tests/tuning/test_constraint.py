@@ -137,6 +137,19 @@ def test_a_run_goes_on_with_the_recorded_constraints(stoic):
     assert "constraint size.mb count for the objective and not for it: 0, 1, 2 and 2 more" in said
 
 
+def test_a_standard_error_that_is_none_is_said_once(stoic, caplog):
+    program = "import json, sys; print(json.dumps(dict(loss=1, standard_error=%s)))"
+    for name, error, count in (("a", "0", 1), ("b", "0.1", 0)):
+        command = f"tune --study-name {name} --param 'x=float(0, 1)' --trials 2 --value json:loss"
+        assert (
+            stoic(f"{command} -- {sys.executable} -c {shlex.quote(program % error)} {{x}}")[2] == 0
+        )
+        said = [r.getMessage() for r in caplog.records if "standard_error" in r.getMessage()]
+        assert len(said) == count
+        caplog.clear()
+        assert not count or "Trial 0: standard_error must be a number above 0, got 0." in said[0]
+
+
 def test_a_name_that_no_output_has_is_said_and_nothing_is_lost(stoic, caplog):
     out, _, code = stoic(TUNE.format("--trials 4 --constraint 'lattency <= 0.2'"))
     assert code == 0

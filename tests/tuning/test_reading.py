@@ -161,13 +161,13 @@ def test_any_text_is_a_number_or_a_reason(text):
         ),
         ("0.5", Beside()),
         ("[1]", Beside()),
-        ('{"executed": true, "standard_error": "small", "failed": "oom"}', Beside()),
-        ('{"executed": {}, "standard_error": 0}', Beside()),
-        ('{"standard_error": -1}', Beside()),
-        ('{"standard_error": NaN}', Beside()),
-        ('{"standard_error": Infinity}', Beside()),
-        ('{"standard_error": 1e-200}', Beside()),  # its square is 0
-        ('{"standard_error": true}', Beside()),
+        ('{"executed": true, "standard_error": "small", "failed": "oom"}', Beside(unused="small")),
+        ('{"executed": {}, "standard_error": 0}', Beside(unused=0)),
+        ('{"standard_error": -1}', Beside(unused=-1)),
+        ('{"standard_error": null}', Beside()),
+        ('{"standard_error": Infinity}', Beside(unused=math.inf)),
+        ('{"standard_error": 1e-200}', Beside(unused=1e-200)),  # its square is 0
+        ('{"standard_error": true}', Beside(unused=True)),
         ('{"executed": {"heat": 1}}\n{"loss": 1}', Beside()),  # the last line of JSON counts
     ],
 )

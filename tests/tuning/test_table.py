@@ -6,6 +6,7 @@ import json
 import math
 import shlex
 
+import numpy as np
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
@@ -108,6 +109,50 @@ def test_a_corrected_setting_of_a_trial_that_ended_is_no_other_trial(table):
         table(header + "0,0.75,a,1.5\n").numbered(study)
     assert table(header + "0,0.75,a,1.25\n1,0.1,a,2.5\n").numbered(study) == {}  # of another study
     assert list(table(header + "0,0.25,a,1.5\n").numbered(study)) == [0]
+
+
+@pytest.mark.parametrize("digits", [9, 15])
+def test_what_a_spreadsheet_rounded_is_known(table, digits):
+    """Excel keeps 15 digits, and writes 9 of them into a CSV file."""
+    study, rng = optuna.create_study(), np.random.default_rng(0)
+    for k in range(20):
+        add(study, {"x": rng.random(), "k": "ab"[k % 2]}, SPACE, rng.normal())
+    running = study.ask(SPACE)
+    printed = render([trial_record(trial) for trial in study.trials], "csv")
+
+    def shown(cell):
+        return f"{float(cell):.{digits}g}".replace(".", ",") if "." in cell else cell
+
+    lines = [";".join(map(shown, line.split(","))) for line in printed.splitlines()]
+    assert table("\n".join(lines)).without(study).trials == ()
+    assert table("\n".join(lines)).numbered(study) == {}
+    unnamed = "\n".join(line.partition(";")[2] for line in lines)  # without numbers
+    assert table(unnamed).without(study).trials == ()
+    x, k = shown(str(running.params["x"])), running.params["k"]
+    assert list(table(f"number;x;k;value\n20;{x};{k};1,5\n").numbered(study)) == [20]
+
+
+def test_a_corrected_value_in_what_was_exported_is_refused(table):
+    """It was added beside the wrong one."""
+    study = optuna.create_study()
+    add(study, {"x": 0.25, "k": "a"}, SPACE, 45.0)
+    printed = render([trial_record(trial) for trial in study.trials], "csv")
+    with pytest.raises(RefusalError, match=r"Trial 0 has ended with 45\.0, and its row has 0\.45"):
+        table(printed.replace("45.0", "0.45")).numbered(study)
+    other = table(printed.replace("0.25", "0.35").replace("45.0", "0.45"))
+    assert other.numbered(study) == {}  # of another study
+    assert len(other.without(study).trials) == 1
+
+
+def test_columns_that_may_be_meant_otherwise(table):
+    """Those of what was executed are refused before a trial ends."""
+    (read,) = table("x,k,value,executed_params_x\n0.5,a,2,0.6\n").trials
+    assert read.user_attrs[EXECUTED] == {"x": 0.6}
+    with pytest.raises(RefusalError, match=r"'executed_xx'\. There is no parameter 'xx': did you"):
+        table("x,k,value,executed_xx\n0.5,a,2,0.6\n")
+    said = table("x,k,value,std_error\n0.5,a,2,0.6\n").summary()
+    assert said.endswith("; columns not used: std_error (did you mean standard_error?)")
+    assert len(table("x;k;value;;\n0,5;a;2;;\n").trials) == 1  # cells that were cleared
 
 
 def test_what_was_exported_need_not_have_each_parameter(table):

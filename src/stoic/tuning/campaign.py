@@ -467,6 +467,14 @@ def run_request(
             if along and not reported and result.value is not None:
                 none = "Trial %d printed no intermediate value: no line has what %s reads."
                 warn(along, none, trial.number, printable(along))
+            if result.unused is not None:
+                warn(
+                    "standard_error",
+                    "Trial %d: standard_error must be a number above 0, got %s. Its value counts "
+                    "without: leave the key out where it is not known, as of no success among n.",
+                    trial.number,
+                    printable(repr(result.unused)),
+                )
             read = result.value is not None and result.bound is None
             found |= read and not program.objectives
             for text, why in result.missing.items():

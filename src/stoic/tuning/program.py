@@ -60,6 +60,8 @@ class Result:
         failed, what there is of them, nan for the others.
     noises:
         Noise variance of each of them, None if unknown.
+    unused:
+        What was given as a standard error, and is none.
     pruned:
         True if there is no final value because the run could not become good.
     bound:
@@ -79,6 +81,7 @@ class Result:
     missing: Mapping[str, str] = field(default_factory=dict)
     values: tuple[float, ...] = ()
     noises: tuple[float, ...] | None = None
+    unused: object = None
     pruned: bool = False
     bound: float | None = None
     error: Exception | None = None
@@ -257,7 +260,7 @@ class Program:
                 result = Result.at_least_as_bad_as(value, beside.noise)
         return replace(
             result, errors=said, seconds=time.monotonic() - begun, executed=beside.executed,
-            constraints=limits, missing=missing,
+            constraints=limits, missing=missing, unused=beside.unused,
         )  # fmt: skip
 
 

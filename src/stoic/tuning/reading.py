@@ -113,7 +113,7 @@ class Reading:
 class Beside:
     """Report of a program beside the value, as keys of its last line of JSON.
 
-    A key that holds anything else is ignored.
+    A key that holds anything else is ignored; of a ``"standard_error"`` that is said.
 
     Attributes
     ----------
@@ -125,6 +125,8 @@ class Beside:
         The noise variance of the value, from its ``"standard_error"``, a number above 0.
     noises:
         Those of several values, from a list of numbers.
+    unused:
+        A ``"standard_error"`` that is neither; None if there is none.
     censored:
         ``"censored": true`` if the value is a bound, at least as bad as which it would have become;
         a number is the bound of a run without a value.
@@ -134,6 +136,7 @@ class Beside:
     executed: Mapping[str, Any] | None = None
     noise: float | None = None
     noises: tuple[float, ...] | None = None
+    unused: object = None
     censored: bool | float = False
 
     @classmethod
@@ -146,11 +149,14 @@ class Beside:
         if not isinstance(found, dict):
             return cls()
         kind, run, bound = (found.get(key) for key in ("failed", "executed", "censored"))
+        error = found.get("standard_error")
+        noise, noises = noise_of(error), noises_of(error)
         return cls(
             failed=next((known for known in FAILURES if kind == known), None),
             executed=run if isinstance(run, dict) and run else None,
-            noise=noise_of(found.get("standard_error")),
-            noises=noises_of(found.get("standard_error")),
+            noise=noise,
+            noises=noises,
+            unused=error if noise is None and noises is None else None,
             censored=True if bound is True else False if (n := finite(bound)) is None else n,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import difflib
 import math
 import re
 import shlex
@@ -22,7 +23,7 @@ from rich.progress import track
 
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
 from stoic.integrations.optuna.encoding import as_written, check_fixed
-from stoic.integrations.optuna.executed import check_executed
+from stoic.integrations.optuna.executed import check_executed, unknown
 from stoic.integrations.optuna.internals import constraint_attrs, constraints, possible
 from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.integrations.reported import noise_of
@@ -41,6 +42,7 @@ _ATTRIBUTES = {f"{_NOTES[0]}{key}": key for key in (FAILED, FAILURE, NOISE, CENS
 _DERIVED = ("number", "datetime_start", "datetime_complete", "duration", "state")
 _MANY = 200  # rows; adding as many to a database takes 1 to 5 s
 _DECIMAL = r"[+-]?\d+[.]\d+(?:[eE][+-]?\d+)?"  # with a decimal mark
+_DIGITS = 7  # of numbers that are compared
 _SUGGESTED = 12  # distinct texts of a column that are suggested as choices
 
 
@@ -60,6 +62,8 @@ class Table:
         Numbers, in a column of this name, of rows that have neither a value nor a failure.
     unlimited:
         Names of constraints without a column.
+    exported:
+        True if it is a table of all trials of a study, perhaps of another one.
     """
 
     trials: tuple[FrozenTrial, ...]
@@ -67,9 +71,12 @@ class Table:
     running: int
     empty: frozenset[int] = frozenset()
     unlimited: tuple[str, ...] = ()
+    exported: bool = False
 
     def numbered(self, study: optuna.Study) -> dict[int, tuple[FrozenTrial, FrozenTrial]]:
         """Return each trial whose number and parameters a row has, and the row, by number.
+
+        Of what was exported only those that run: others are known by their results.
 
         Raises
         ------
@@ -84,17 +91,19 @@ class Table:
             if trial is None or trial.state == TrialState.WAITING:
                 continue
             names = sorted(trial.params.keys() | row.params.keys())
-            other = [n for n in names if not _same(trial.params.get(n), row.params.get(n))]
+            other = [n for n in names if not _alike(trial.params.get(n), row.params.get(n))]
             ended = trial.state.is_finished()
-            known = row.values is not None and row.values == trial.values
-            if other and ended and not (known and len(other) < len(names)):
+            known = _alike(row.value, trial.value)
+            corrected = ended and known and row.value is not None and len(other) < len(names)
+            if other and (ended or self.exported) and not corrected:
                 continue  # of another study
             if other:
                 name = other[0]
                 correct = (
                     "correct it in the table of `stoic trials -f csv`, and make a new study of that"
                     if ended
-                    else f"what was run instead has a column {_EXECUTED}{name}"
+                    else f"unless the table rounds it, what was run instead has a column "
+                    f"{_EXECUTED}{name}"
                 )
                 raise RefusalError(
                     f"Trial {row.number} {'ended' if ended else 'runs'} with "
@@ -103,13 +112,15 @@ class Table:
                 )
             if row.number in found:
                 raise RefusalError(f"Two rows have the number {row.number}.")
-            if ended and row.number not in self.empty and row.values != trial.values:
+            if ended and row.number not in self.empty and not known:
                 raise RefusalError(
                     f"Trial {row.number} has ended with {trial.value}, and its row has "
                     f"{row.value}: a result cannot be changed where it is. Correct it in the table "
-                    "of `stoic trials -f csv`, and make a new study of that."
+                    "of `stoic trials -f csv`, and make a new study of that; if the rows are other "
+                    "trials, leave out the column number."
                 )
-            found[row.number] = trial, row
+            if not (ended and self.exported):
+                found[row.number] = trial, row
         return found
 
     def is_cut_off(self, study: optuna.Study) -> bool:
@@ -144,33 +155,42 @@ class Table:
         """State how many trials there are, and what was not used."""
         states = Counter(trial.state.name.lower() for trial in self.trials)
         said = ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
-        unused = f"; columns not used: {', '.join(self.unused)}" if self.unused else ""
+        names = [f"{name}{_meant(name)}" for name in self.unused]
+        unused = f"; columns not used: {', '.join(names)}" if names else ""
         count, left = len(self.trials), self.running
         rows = f"{left} row{'s' * (left > 1)}"
         running = f"; {rows} left out, since the trial has not ended" if left else ""
-        names = ", ".join(self.unlimited)
-        unlimited = f"; no column for {names}, of which nothing is known" if names else ""
+        without = ", ".join(self.unlimited)
+        unlimited = f"; no column for {without}, of which nothing is known" if without else ""
         return f"added {count} trial{'s' * (count != 1)}: {said}{unused}{running}{unlimited}"
 
 
-def _same(asked: object, given: object) -> bool:
-    """Return True for equal values; of numbers a spreadsheet keeps 15 digits."""
-    if isinstance(asked, float) and isinstance(given, float):
-        return math.isclose(asked, given, rel_tol=1e-9)
-    return asked == given
+def _meant(name: str) -> str:
+    near = difflib.get_close_matches(name.lower(), _BESIDE, n=1, cutoff=0.75)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _alike(one: object, other: object) -> bool:
+    """Return True for equal values; of numbers a spreadsheet saves what it shows, 9 digits."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=10.0**-_DIGITS)
+    return one == other
+
+
+def _rounded(value: object) -> str:
+    # Choices may be lists, which have no hash
+    return f"{value:.{_DIGITS}g}" if isinstance(value, float) else repr(value)
 
 
 def _result(trial: FrozenTrial) -> tuple[object, ...]:
     """Parameters of a trial and all that its result is, as a key."""
-    # Choices may be lists, which have no hash
-    params = frozenset((name, repr(value)) for name, value in trial.params.items())
-    notes, values = trial.user_attrs, tuple(trial.values or ())
+    params = frozenset((name, _rounded(value)) for name, value in trial.params.items())
+    notes, values = trial.user_attrs, tuple(map(_rounded, trial.values or ()))
     bound = notes.get(CENSORED)
     if bound is not None:  # stored as the value, or beside it
-        bound, values = values[0] if bound is True and values else bound, ()
-    # An output is known up to rounding
-    limits = frozenset((name, f"{value:.9g}") for name, value in constraints(trial).items())
-    return params, values, repr(bound), notes.get(FAILED), repr(notes.get(NOISE)), limits
+        bound, values = values[0] if bound is True and values else _rounded(bound), ()
+    limits = frozenset((name, _rounded(value)) for name, value in constraints(trial).items())
+    return params, values, bound, notes.get(FAILED), _rounded(notes.get(NOISE)), limits
 
 
 def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> Table:
@@ -206,7 +226,7 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
         reason = error.strerror if isinstance(error, OSError) else error
         raise RefusalError(f"Cannot read {str(path)!r}: {reason}.") from error
     for name, count in Counter(columns).items():
-        if count > 1:
+        if count > 1 and name:  # empty ones are left of cells that were cleared
             raise RefusalError(f"{path} has {count} columns {name!r}.")
     if mark != ",":
         _write_points(path, [row for _, row in rows], space)
@@ -229,7 +249,12 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
         raise RefusalError(
             f"{path} has no column for {', '.join(lacking)}: name it as the parameter."
         )
-    run = {_EXECUTED + name: name for name in space if _EXECUTED + name not in of.values()}
+    run = {
+        column: name
+        for name in space
+        for column in (_EXECUTED + name, _EXECUTED + _PARAMETER + name)
+        if column not in of.values()
+    }
     taken = {"value", *of.values(), *run, *_BESIDE, *_ATTRIBUTES, *_DERIVED}
     free = [name for name in columns if name not in taken]
     limits: dict[str, tuple[str, Callable[[float], float]]] = {
@@ -251,11 +276,15 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
                 f"{path} has a column {like!r}, and {each.written!r} needs {each.name!r}: write "
                 "both alike."
             )
+    for column in free:
+        name = column.removeprefix(_EXECUTED).removeprefix(_PARAMETER)
+        if column.startswith(_EXECUTED) and column not in (c for c, _ in limits.values()):
+            raise RefusalError(f"{path} has a column {column!r}. {unknown(name, space)}")
     used = taken | {column for column, _ in limits.values()}
     used |= {_CONSTRAINT + name for name in limits}
     trials, running, empty = [], 0, set()
-    # A trial that ran has its state beside its number
-    numbered = "state" not in columns and "number" not in of.values()
+    exported = "state" in columns
+    numbered = "number" not in of.values()
     for line, row in rows:
         if row.get("state") in ("RUNNING", "WAITING"):
             running += 1
@@ -267,11 +296,12 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
         number = (row.get("number") or "").strip()
         if numbered and number.isdecimal():
             trials[-1].number = int(number)
-            if not any((row.get(column) or "").strip() for column in ("value", "failed")):
+            told = any((row.get(column) or "").strip() for column in ("value", "failed"))
+            if not (told or exported):
                 empty.add(int(number))
     unused = tuple(name for name in columns if name and name not in used)
     unlimited = tuple(each.name for each in limited if each.name not in limits)
-    return Table(tuple(trials), unused, running, frozenset(empty), unlimited)
+    return Table(tuple(trials), unused, running, frozenset(empty), unlimited, exported)
 
 
 def _write_points(path: Path, rows: Sequence[dict[str, Any]], space: Space) -> None:
