@@ -134,6 +134,19 @@ def test_the_best_worst_value_is_what_stable_is_after():
     assert f"within 2 of {heat:.6g}" in found.sentence()
 
 
+def test_a_plain_is_left_where_the_threshold_follows_the_best():
+    """Flat and dead it is the most robust of all settings: without a search it stayed so."""
+    sampler = StoicSampler(seed=1, threshold="adaptive", margin=0.6, tolerance={"x": 0.02})
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    for _ in range(24):
+        trial = study.ask()
+        x, y = trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0)
+        trial.set_user_attr(EXECUTED, {"x": x})
+        study.tell(trial, math.exp(-((x - 0.8) ** 2 + (y - 0.3) ** 2) / 0.09))
+    assert explain(study).recommended.value > 0.5
+    assert sum(trial.value > 0.5 for trial in study.trials) > 5
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["minimize", "maximize"])
 def test_a_threshold_out_of_reach_is_said_once_in_the_users_units(sign, caplog):
     study = optuna.create_study(direction="minimize" if sign > 0.0 else "maximize")

@@ -117,6 +117,26 @@ def test_a_hill_in_a_plain_is_named_with_its_objective():
     assert "what a hill in a plain looks like. Measure those of the observed" in found.undecided
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_is_worse_than_all_of_the_front_decides_nothing(turned):
+    """A third of the gains is lost, and as many are taken for a plain's hill if they are large."""
+    values = even(24)
+    for k in range(0, 24, 3):
+        values[k][1] = -900.0 - k
+    if turned:
+        values = [[-a, -b] for a, b in values]
+    found = explain(stored(values, ["maximize", "minimize"] if turned else DIRECTIONS))
+    assert sum(row.trust < 0.5 for row in found.rows) >= 8
+    assert found.undecided is None
+
+
+def test_a_front_of_one_setting_is_decided():
+    rng, study = np.random.default_rng(0), optuna.create_study(directions=DIRECTIONS)
+    for _ in range(16):
+        add(study, {"x": 0.5}, X, [cost(0.5) + rng.normal(), gain(0.5) + rng.normal()])
+    assert explain(study).undecided is None
+
+
 def test_names_of_the_objectives_are_those_of_the_study():
     study = stored(even(9))
     study.set_metric_names(["cost", "gain"])

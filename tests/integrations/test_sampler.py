@@ -13,6 +13,7 @@ from optuna.trial import TrialState
 from stoic import recipes
 from stoic.integrations.optuna import AIM, FAILED, NOISE, Row, StoicSampler, explain, turns
 from stoic.integrations.optuna.synced_learner import SyncedLearner
+from stoic.policies.verified import VerifiedImprovement
 from studies import add
 
 X = {"x": FloatDistribution(-5.0, 5.0)}
@@ -103,7 +104,7 @@ def test_with_one_trial_in_ten_lying_the_optimum_is_found(seed):
     assert (params["x"] - 2.0) ** 2 + 20.0 * (params["y"] - 0.3) ** 2 < 0.6
 
 
-def test_a_batch_of_a_process_for_each_trial_is_that_of_one():
+def test_a_batch_of_a_process_for_each_trial_is_that_of_one(monkeypatch):
     """From the fifth trial on choices depend on how many began since the last result."""
     xs = np.linspace(-5.0, 5.0, 12)
     values = [9.0 if k == 4 else -((x - 2.0) ** 2) for k, x in enumerate(xs)]
@@ -113,6 +114,32 @@ def test_a_batch_of_a_process_for_each_trial_is_that_of_one():
         several.sampler = StoicSampler(seed=0)
         chosen.append(several.ask(X).params)
     assert chosen == [one.ask(X).params for _ in range(8)]
+    monkeypatch.setattr("stoic.policies.verified._BATCH", 99)
+    undoubted = stored(values, xs, direction="maximize")
+    undoubted.sampler = StoicSampler(seed=0)
+    assert [undoubted.ask(X).params for _ in range(8)] != chosen
+
+
+@pytest.mark.parametrize("ending", [TrialState.COMPLETE, TrialState.FAIL])
+def test_a_result_ends_a_batch_for_all_processes(ending, monkeypatch):
+    """Whoever runs meanwhile began before it."""
+    counted, choose = [], VerifiedImprovement.choose
+    monkeypatch.setattr(
+        VerifiedImprovement,
+        "choose",
+        lambda self, view, *of: counted.append(view.asked) or choose(self, view, *of),
+    )
+    study = stored((np.arange(12) - 4.0) ** 2, np.linspace(-5.0, 5.0, 12))
+
+    def begun():
+        study.sampler = StoicSampler(seed=0)
+        return study.ask(X)
+
+    trials = [begun() for _ in range(4)]
+    study.tell(trials[1], 1.0 if ending == TrialState.COMPLETE else None, state=ending)
+    for _ in range(3):
+        begun()
+    assert counted == [0, 1, 2, 3, 0, 1, 2]
 
 
 def test_a_study_in_the_place_of_a_deleted_one_is_another():

@@ -11,7 +11,7 @@ from stoic import recipes
 from stoic.confidence.base import Band
 from stoic.distances import Distance
 from stoic.domains import Box, Lattice
-from stoic.integrations.optuna import explain
+from stoic.integrations.optuna import certified, explain
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.surroundings import Searched, Surroundings
 from stoic.integrations.optuna.synced_learner import SyncedLearner
@@ -136,3 +136,20 @@ def test_what_does_not_move_stays_and_what_is_on_a_lattice_has_its_values():
     for threshold, radius in ((0.0, -np.inf), (-9.0, np.inf)):
         found = searched.radius(around, Band(Bowl(np.ones(3)), 1.0), threshold)
         assert found[:2] == (radius, radius)
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_the_radius_of_constraints_is_nearly_that_of_the_nearest_corner(d):
+    """And never beyond it, as the sentence says "closer than"."""
+
+    class Plane:
+        """A constraint that is all but certain below a plane, and violated above."""
+
+        def log(self, x):
+            return np.where(x.sum(axis=1) < 0.5 * d + 0.13 * d, 0.0, -10.0)
+
+    box = Box(np.zeros(d), np.ones(d))
+    around = Surroundings.of(box, np.full(d, 0.5), Distance("chebyshev", np.full(d, 0.1)))
+    points = around.sample(2048)
+    radius = certified._radius_of_constraints(around, None, points, Plane())
+    assert 1.3 * (1.0 - 2.0 / 128) <= radius < 1.3

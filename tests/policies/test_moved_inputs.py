@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import literal_satisficing as literal
 from stoic.confidence import Fixed
+from stoic.confidence.base import Band
 from stoic.distances import Distance
 from stoic.domains import Box, Finite, Lattice
 from stoic.kernels import RBF, Scaled
@@ -330,6 +331,14 @@ def test_a_radius_of_zero_is_the_upper_bound_itself():
 
 FIVE = Lattice(np.array([2]), np.arange(5.0)[:, None])
 BOX = Box([3.0, -2.0, 0.0], [4.0, -1.0, 4.0], lattices=(FIVE,))
+
+
+def test_what_seeks_on_a_box_is_no_candidate_but_the_summit():
+    seeking = learner(Satisficing("adaptive", margin=0.7, candidates=200, seeking=1), BOX, told=15)
+    summit, choice = learner(UCB(), BOX, told=15).ask(), seeking.ask()
+    _, upper = Band(seeking.posterior, 2.0).bounds(np.stack([choice.x, summit.x]))
+    assert upper[0] >= upper[1] - 1e-6
+    assert not (Satisficing(candidates=200).start(BOX).points == choice.x).all(axis=1).any()
 
 
 @each_policy(candidates=200)

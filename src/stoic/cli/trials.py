@@ -338,8 +338,10 @@ def tell(
             new = left if repeats else _without_known(left, study)
             new.add_to(study)
         # Of a batch there are no others
-        if left.trials or left.unused or left.unlimited or not rows.trials:
+        if left.trials or left.unused or not rows.trials:
             print(new.summary())
+        elif left.unlimited:
+            print(f"no column for {', '.join(left.unlimited)}, of which nothing is known")
         return
     if repeats:
         raise RefusalError("--repeats is about the rows of a table: give it with --csv.")

@@ -90,7 +90,7 @@ class Satisficing(Policy):
     note ``reachable`` is then false, and the policy logs it the first time.
 
     Every choice carries, as notes: ``threshold``; ``reachable``; ``optimistic``, the fragility or
-    radius that it was chosen for; and the numbers of a
+    radius that it was chosen for, infinitely bad of one that seeks; and the numbers of a
     :class:`~stoic.satisficing.Certificate` from the lower bound, which
     :meth:`~stoic.satisficing.Certificate.of` formats as a sentence.
 

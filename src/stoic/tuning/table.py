@@ -81,8 +81,8 @@ class Table:
         Raises
         ------
         RefusalError
-            If parameters are not those of a running trial, a result not that of one that has
-            ended, or two rows have one number.
+            If parameters are not those of a running trial, or of one that has ended with the same
+            value; a result is not that of one that has ended; or two rows have one number.
         """
         there = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
         found: dict[int, tuple[FrozenTrial, FrozenTrial]] = {}
@@ -228,12 +228,12 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
     for name, count in Counter(columns).items():
         if count > 1 and name:  # empty ones are left of cells that were cleared
             raise RefusalError(f"{path} has {count} columns {name!r}.")
-    if mark != ",":
-        _write_points(path, [row for _, row in rows], space)
     if "value" not in columns:
         there = ", ".join(columns) or "none"
         raise RefusalError(f"{path} needs a column 'value' for the results: there are {there}.")
     if not space:
+        if mark != ",":
+            _write_points(path, rows, columns, {})
         outputs = {name for each in limited for name in (each.name, _OUTPUT + each.name)}
         first, options = _suggestion([name for name in columns if name not in outputs], rows)
         raise RefusalError(
@@ -282,6 +282,11 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
             raise RefusalError(f"{path} has a column {column!r}. {unknown(name, space)}")
     used = taken | {column for column, _ in limits.values()}
     used |= {_CONSTRAINT + name for name in limits}
+    if mark != ",":
+        listed = {
+            of[k]: d.choices for k, d in space.items() if isinstance(d, CategoricalDistribution)
+        }
+        _write_points(path, rows, used.difference(_DERIVED), listed)
     trials, running, empty = [], 0, set()
     exported = "state" in columns
     numbered = "number" not in of.values()
@@ -304,15 +309,18 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
     return Table(tuple(trials), unused, running, frozenset(empty), unlimited, exported)
 
 
-def _write_points(path: Path, rows: Sequence[dict[str, Any]], space: Space) -> None:
-    """Write 1.5 for 1,5 in all cells but those with a choice."""
-    listed = (each.choices for each in space.values() if isinstance(each, CategoricalDistribution))
-    choices = {str(choice) for choices in listed for choice in choices}
+def _write_points(
+    path: Path,
+    rows: Sequence[tuple[int, dict[str, Any]]],
+    columns: Iterable[str],
+    listed: Mapping[str, Sequence[object]],
+) -> None:
+    """Write 1.5 for 1,5 in all cells of these columns that have none of the ``listed`` choices."""
     cells = [
-        (row, name, text.strip())
-        for row in rows
-        for name, text in row.items()
-        if isinstance(text, str) and text.strip() not in choices
+        (row, name, text)
+        for name in columns
+        for _, row in rows
+        if (text := (row.get(name) or "").strip()) not in map(str, listed.get(name, ()))
     ]
     commas = [cell for cell in cells if re.fullmatch(_DECIMAL.replace(".", ","), cell[2])]
     point = next((text for _, _, text in cells if re.fullmatch(_DECIMAL, text)), None)
@@ -333,8 +341,8 @@ def _trial(
 ) -> FrozenTrial:
     if (more := row.get(None)) is not None:  # type: ignore[call-overload]  # of csv.DictReader
         raise RefusalError(
-            f"there are more cells than columns ({', '.join(map(str, more))} is beyond the last): "
-            "the decimal mark is a point, and a text with a comma stands in quotes."
+            f"there are more cells than columns ({', '.join(map(str, more))} is beyond the last). "
+            "Between commas the decimal mark is a point, and a text with a comma stands in quotes."
         )
     if any(row[column] is None for column in (*of.values(), "value")):
         raise RefusalError("there are fewer cells than columns: is the end of the line missing?")

@@ -73,9 +73,9 @@ class Certified:
         Value against distance.
     encoding:
         Conversion of distances to the parameters' own units.
-    permitted:
-        Distance in tolerances from which on a constraint may be violated, with a probability above
-        0.1; infinite if nowhere, None without constraints.
+    constraints_radius:
+        Distance in tolerances within which all constraints hold with a probability of 0.9; infinite
+        if they do everywhere, None without constraints.
     """
 
     aim: RobustObjective
@@ -85,7 +85,7 @@ class Certified:
     reached: float | None
     curve: Curve
     encoding: Encoding
-    permitted: float | None = None
+    constraints_radius: float | None = None
 
     @property
     def within(self) -> dict[str, float]:
@@ -103,14 +103,14 @@ class Certified:
         return "; ".join([self._of_the_value(), *self._of_constraints()])
 
     def _of_constraints(self) -> list[str]:
-        if self.permitted is None:
+        if self.constraints_radius is None:
             return []
-        if self.permitted == 0.0:
+        if self.constraints_radius == 0.0:
             return ["a constraint may be violated even without any move"]
         hold = f"constraints hold with a probability of {SURE:g}"
-        if self.permitted == math.inf:
+        if self.constraints_radius == math.inf:
             return [f"{hold} {self._anywhere()}"]
-        near = [self._near(*move, self.permitted, closed=False) for move in self._moving()]
+        near = [self._near(*move, self.constraints_radius, closed=False) for move in self._moving()]
         return [f"{hold} as long as {_and(near)}"]
 
     def _anywhere(self) -> str:
@@ -246,8 +246,10 @@ def certified(
         sign * _at(sizes, *guaranteed(mean, points, 0, distance)),
         sign * _at(sizes, *guaranteed(mean + WIDTH * std, points, 0, distance)),
     )
-    permitted = None if constraints is None else _permitted(around, band, points, constraints)
-    return Certified(aim, sign < 0.0, dict(params), held, reached, curve, encoding, permitted)
+    limit = None
+    if constraints is not None:
+        limit = _radius_of_constraints(around, band, points, constraints)
+    return Certified(aim, sign < 0.0, dict(params), held, reached, curve, encoding, limit)
 
 
 def sturdiest(
@@ -299,19 +301,21 @@ def sturdiest(
     return int(eligible[finalists[np.argmax(exact)]])
 
 
-def _permitted(around: Surroundings, band: Band, points: Array, constraints: Constraints) -> float:
-    """Find how near a constraint may be violated, among ``points`` (m, d) and corners of balls."""
-
-    def nearest(points: Array) -> float:
-        violated = constraints.log(points) < math.log(SURE)
-        return float(around.far(points)[violated].min(initial=math.inf))
-
-    first = nearest(points)
+def _radius_of_constraints(
+    around: Surroundings, band: Band, points: Array, constraints: Constraints
+) -> float:
+    """Find how far all constraints hold, at ``points`` (m, d) and corners of balls."""
+    held = constraints.log(points)
+    worst = points[np.argsort(held, kind="stable")[:_LIMITS]]
+    first = float(around.far(points)[held < math.log(SURE)].min(initial=math.inf))
     if first == 0.0:
         return 0.0
-    radii = np.linspace(0.0, min(first, around.farthest), _LIMITS + 1)[1:]
-    worst = points[np.argsort(constraints.log(points), kind="stable")[:_LIMITS]]
-    return min(first, nearest(around.corners(radii, around.sides(_LIMITS, band, worst))))
+    radii = np.linspace(0.0, min(first, around.farthest), _LIMITS + 1)
+    corners = around.corners(radii[1:], around.sides(_LIMITS, band, worst))
+    violated = constraints.log(corners) < math.log(SURE)
+    nearest = float(around.far(corners)[violated].min(initial=first))
+    # The largest of these that is surely nearer than what was found
+    return nearest if nearest == math.inf else float(radii[radii < nearest].max(initial=0.0))
 
 
 def _worst(

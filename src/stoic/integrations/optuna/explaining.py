@@ -34,7 +34,15 @@ from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.penalties import penalties
 from stoic.integrations.optuna.possible import PossibleValues, is_result, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
-from stoic.integrations.optuna.undecided import alone, changed, flat, steep, summit, undecided
+from stoic.integrations.optuna.undecided import (
+    alone,
+    changed,
+    flat,
+    plain,
+    steep,
+    summit,
+    undecided,
+)
 from stoic.integrations.optuna.unmodelled import (
     Parameters,
     all_unusable,
@@ -44,8 +52,9 @@ from stoic.integrations.optuna.unmodelled import (
     violates,
 )
 from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
-from stoic.integrations.tables import hill
+from stoic.integrations.tables import among_their_kind
 from stoic.models.constraints import ConstraintHistory, Constraints
+from stoic.models.feasibility import Feasibility
 from stoic.policies.base import apart
 from stoic.policies.untried import goes_before, spread_of_results
 from stoic.posteriors.base import FittedDefence, Posterior
@@ -411,10 +420,7 @@ class _Compared:
         if not scaled(self.learner):
             return None
         seen, trust = self.synced.modelled, self.learner.trust
-        # Of those that would be better; doubted worse ones decide nothing
-        counts = (trust >= DISTRUSTED) | (seen.observed > sign * recommended)
-        u = seen.x[counts] / self.learner.domain.widths
-        found = hill(u, seen.observed[counts], trust[counts])
+        found = plain(self.learner.domain, seen, trust, sign * recommended)
         if found := found or summit(rows, recommended, sign):
             return f"{found} Measure the observed best again, a few times."
         sure = np.isfinite(seen.observed) & (trust >= DISTRUSTED)
@@ -579,14 +585,34 @@ def _with_certificates(
 
 
 def _constraints(compared: _Compared) -> Constraints | None:
-    """Model the constraints of a study whose policy, for moved inputs, weighs none."""
+    """Model the constraints of a study whose policy, for moved inputs, weighs none.
+
+    Violations that are no numbers, or that the models distrust side by side, are classified, too.
+    """
     box, synced = compared.synced.encoding.box, compared.synced
     outputs = ConstraintHistory(box, robust()(box).model)
+    told: dict[str, list[int]] = {}  # rows of the values of each
+    at: list[Array] = []
+    broken: list[bool] = []
     for trial in compared.reading.trials:
         values, x = constraints(trial), synced.run(trial)
-        if trial.state.is_finished() and x is not None:
+        if trial.state.is_finished() and values and x is not None:
             outputs.tell(x[None], {name: np.array([value]) for name, value in values.items()})
-    return outputs()
+            for name in values:
+                told.setdefault(name, []).append(len(at))
+            at.append(x)
+            broken.append(violates(trial))
+    found, violated = outputs(), np.array(broken, dtype=bool)
+    if found is None or not violated.any() or violated.all():
+        return found
+    x, doubted, numbers = np.array(at), np.zeros(len(at), dtype=bool), True
+    for name, trust in outputs.trust().items():
+        doubted[told[name]] |= violated[told[name]] & ~(trust >= DISTRUSTED)
+        numbers &= not np.isnan(trust[violated[told[name]]]).any()
+    if numbers and among_their_kind(x / box.widths, doubted, ~doubted).sum() < 2:
+        return found
+    region = Feasibility.learned(box, x[~violated], x[violated])
+    return replace(found, classifiers=(*found.classifiers, region))
 
 
 def _words(params: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ from stoic.integrations.optuna.objectives import (
     values_of,
 )
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
-from stoic.integrations.optuna.undecided import undecided
+from stoic.integrations.optuna.undecided import plain, undecided
 from stoic.integrations.optuna.unmodelled import (
     Parameters,
     all_unusable,
@@ -35,7 +35,6 @@ from stoic.integrations.optuna.unmodelled import (
     violates,
 )
 from stoic.integrations.recipe import Recipe
-from stoic.integrations.tables import hill
 from stoic.models.constraints import Constraints
 from stoic.objectives import MultiLearner
 from stoic.pareto import non_dominated
@@ -150,21 +149,22 @@ def _undecided(
 
     Results that are rejected and worse than all of the front decide nothing.
     """
-    assert isinstance(synced.learner, MultiLearner)
+    learner = synced.learner
+    assert isinstance(learner, MultiLearner)
+    if not front or not (learner.observations.x != learner.observations.x[0]).any():
+        return None  # of one setting there is nothing to decide
     what = "settings of the front and of the observed front"
     for k, (name, output, sign) in enumerate(
-        zip(names, synced.learner.outputs, synced.signs, strict=True)
+        zip(names, learner.outputs, synced.signs, strict=True)
     ):
-        if not front or not scaled(output):
+        if not scaled(output):
             continue
-        worst = min((sign * float(point.mean[k]) for point in front), default=-math.inf)
+        worst = min(sign * float(point.mean[k]) for point in front)
         own = [row for row in rows if row.objective == name]
-        if (found := undecided(own, sign * worst, sign, what)) is None:
-            seen, trust = output.observations, output.trust
-            counts = (trust >= DISTRUSTED) | (seen.observed > worst)
-            u = seen.x[counts] / output.domain.widths
-            if (found := hill(u, seen.observed[counts], trust[counts])) is not None:
-                found = f"{found} Measure those of the observed front again, a few times."
+        found = undecided(own, sign * worst, sign, what)
+        if found is None:
+            found = plain(output.domain, output.observations, output.trust, worst)
+            found = found and f"{found} Measure those of the observed front again, a few times."
         if found is not None:
             return f"of {name}, {found}"
     return None

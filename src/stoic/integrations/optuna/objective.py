@@ -95,7 +95,8 @@ class RobustObjective:
         default the first if there is a threshold, else the second.
     threshold:
         In the user's units and direction: at most that when minimising, at least that when
-        maximising. ``"adaptive"``: the best pessimistic confidence bound, less ``margin``.
+        maximising. ``"adaptive"``: the best pessimistic confidence bound, less ``margin``; it
+        follows what is known, so two of three choices search for the best value.
     margin:
         By how much worse than the best an adaptive threshold may be, at least 0.
     tolerance:

@@ -421,15 +421,13 @@ class SyncedLearner:
     ) -> Choice:
         """Choose the point of a trial in narrower ``ranges`` if there are any, given all others.
 
-        What ended since the model was ``prepared`` is pending for it, as what is running is, unless
-        it is much.
+        What ended since the model was ``prepared`` is pending, as what runs is, unless it is much.
 
         Pending trials may have died unnoticed. Where the learner waits for them, it is queried
-        without the one that has been running for longest, then without the next one, so that a
-        missing play is run a second time. A choice that other parameters depend on and that no
-        trial had is tried first. A plan that has nothing left for the parameters that are
-        ``fixed`` gets a trial that does not count, where the upper confidence bound is best. Where
-        the setting that is chosen cannot have what is ``fixed``, one that can is chosen instead.
+        without the one that has been running for longest, then without the next one, so that what
+        is missing is run again. A choice that other parameters depend on and that no trial had is
+        tried first. A plan that has nothing left for what is ``fixed`` gets a trial that does not
+        count, of the best upper bound. Where the chosen setting cannot have it, another one can.
         """
         unseen = [t for t in trials if t.state in _WITH_RESULT and t.number not in self._seen]
         if not (prepared and self._fits_alone and len(unseen) <= _LEFT_OUT):
@@ -440,7 +438,7 @@ class SyncedLearner:
         pending = [x for x in places if x is not None]
         # Other processes may have asked, too
         ended = max([self._latest, *map(_ended, unseen)])[0]
-        self.learner.history.asked = sum((t.datetime_start or ended) > ended for t in running)
+        asked = sum((t.datetime_start or ended) > ended for t in running)
         self.learner.rng = rng  # the stream of this trial, whatever was asked before
         if self.encoding.tree is not None:
             settings = [announced(trial, self.encoding.space) for trial in trials]
@@ -449,9 +447,9 @@ class SyncedLearner:
         ranges = {name: d for name, d in (ranges or {}).items() if name not in own}
         # Of a single number there is nothing to choose
         fixed = {n: d.low for n, d in ranges.items() if d.single()} | dict(fixed)
-        choice = self._choose(fixed, ranges, pending)
+        choice = self._choose(fixed, ranges, pending, asked)
         if not self.learner.plans and (more := self._lacking(choice, fixed, trials, rng)):
-            choice = self._choose({**fixed, **more}, ranges, pending)
+            choice = self._choose({**fixed, **more}, ranges, pending, asked)
         self.asking[number] = choice
         return choice
 
@@ -460,7 +458,9 @@ class SyncedLearner:
         fixed: Mapping[str, Any],
         ranges: Mapping[str, Numbers],
         pending: Sequence[Array],
+        asked: int,
     ) -> Choice:
+        self.learner.history.asked = asked
         among = self.points.having(fixed, ranges) if fixed or ranges else None
         choice = None
         for forgotten in range(len(pending) + 1):

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from stoic.data import DISTRUSTED, Array, Booleans
+from stoic.data import DISTRUSTED, Array, Booleans, Observations
+from stoic.domains import Domain
 from stoic.integrations.optuna.diagnostics import Row
-from stoic.integrations.tables import among_their_kind
+from stoic.integrations.tables import among_their_kind, hill
 
 _FEWEST = 10  # results; of fewer, leave-one-out means explain little also where nothing is wrong
 _REJECTED = 1.0 / 3.0  # of the results: where half are outliers, which half cannot be identified
@@ -77,6 +78,15 @@ def undecided(
     if np.isfinite(total) and _differ(values) and left > (1.0 - _PREDICTED) * total:
         return f"the results of similar settings differ as much as those of others: {advice}"
     return None
+
+
+def plain(domain: Domain, seen: Observations, trust: Array, recommended: float) -> str | None:
+    """Reason to take distrusted results for a hill in a plain, in a sentence; None without one.
+
+    Of those that are larger than what is ``recommended``; doubted lower ones decide nothing.
+    """
+    counts = (trust >= DISTRUSTED) | (seen.observed > recommended)
+    return hill(seen.x[counts] / domain.widths, seen.observed[counts], trust[counts])
 
 
 def changed(rows: Sequence[Row], sign: float) -> str | None:

@@ -308,7 +308,7 @@ def certificate_record(found: Certified) -> dict[str, Any]:
         "within": {name: number(far) for name, far in found.within.items()},
         "reachable": found.reached is None,
         "best_possible": number(found.reached),
-        "permitted": number(found.permitted),
+        "constraints_radius": number(found.constraints_radius),
         "sentence": found.sentence(),
     }
 
