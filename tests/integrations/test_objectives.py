@@ -119,12 +119,12 @@ def test_a_hill_in_a_plain_is_named_with_its_objective():
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_what_is_worse_than_all_of_the_front_decides_nothing(turned):
-    """A third of the gains is lost, and as many are taken for a plain's hill if they are large."""
+    """A third of the gains is lost."""
     values = even(24)
     for k in range(0, 24, 3):
         values[k][1] = -900.0 - k
-    if turned:
-        values = [[-a, -b] for a, b in values]
+    if turned:  # and all of them negative
+        values = [[-a, -b - 3000.0] for a, b in values]
     found = explain(stored(values, ["maximize", "minimize"] if turned else DIRECTIONS))
     assert sum(row.trust < 0.5 for row in found.rows) >= 8
     assert found.undecided is None

@@ -8,8 +8,18 @@ import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
+from stoic.data import Observations
+from stoic.domains import Box
 from stoic.integrations.optuna import StoicSampler, explain
-from stoic.integrations.optuna.undecided import alone, changed, flat, steep, summit, undecided
+from stoic.integrations.optuna.undecided import (
+    alone,
+    changed,
+    flat,
+    plain,
+    steep,
+    summit,
+    undecided,
+)
 from studies import add
 
 X = {"x": FloatDistribution(0.0, 1.0)}
@@ -285,3 +295,13 @@ def test_a_certified_value_that_others_do_not_expect_rests_on_one_result(sign):
     assert word in alone(Result(sign * 99.9, sign * 67.2), sign * 85.0, sign)
     assert alone(Result(sign * 91.0, sign * 88.0), sign * 85.0, sign) is None
     assert alone(Result(sign * 84.0, sign * 80.0), sign * 85.0, sign) is None  # out of reach
+
+
+@pytest.mark.parametrize(("height", "seen"), [(1.0, True), (-1.0, False)])
+def test_a_hill_in_a_plain_decides_and_a_pit_does_not(height, seen):
+    x = np.linspace(0.0, 1.0, 20)[:, None]
+    bump = abs(x[:, 0] - 0.52) < 0.12
+    observed = np.where(bump, height, 1e-4 * np.random.default_rng(0).normal(size=20))
+    results = Observations(x, observed, np.full(20, np.nan))
+    found = plain(Box([0.0], [1.0]), results, np.where(bump, 0.0, 1.0), 0.0)
+    assert ("what a hill in a plain looks like" in (found or "")) == seen
