@@ -130,7 +130,7 @@ def _ended(rows: Table, study: optuna.Study) -> Table:
     ended = sorted(running.keys() - rows.empty)
     for number in ended:
         end_running(study, *running[number])
-    if numbered and not (rows.exported and not ended):
+    if numbered:
         left = len(running) - len(ended)
         run_on = f"; {left} without a value run on" * bool(left)
         print(f"ended {len(ended)} running trial{'s' * (len(ended) != 1)}{run_on}")
