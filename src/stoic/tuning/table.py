@@ -301,8 +301,8 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
         number = (row.get("number") or "").strip()
         if numbered and number.isdecimal():
             trials[-1].number = int(number)
-            told = any((row.get(column) or "").strip() for column in ("value", "failed"))
-            if not (told or exported):
+            ended = any((row.get(column) or "").strip() for column in ("value", "failed"))
+            if not (ended or exported):
                 empty.add(int(number))
     unused = tuple(name for name in columns if name and name not in used)
     unlimited = tuple(each.name for each in limited if each.name not in limits)

@@ -591,7 +591,7 @@ def _constraints(compared: _Compared) -> Constraints | None:
     """
     box, synced = compared.synced.encoding.box, compared.synced
     outputs = ConstraintHistory(box, robust()(box).model)
-    told: dict[str, list[int]] = {}  # rows of the values of each
+    rows: dict[str, list[int]] = {}  # rows of the values of each
     at: list[Array] = []
     broken: list[bool] = []
     for trial in compared.reading.trials:
@@ -599,7 +599,7 @@ def _constraints(compared: _Compared) -> Constraints | None:
         if trial.state.is_finished() and values and x is not None:
             outputs.tell(x[None], {name: np.array([value]) for name, value in values.items()})
             for name in values:
-                told.setdefault(name, []).append(len(at))
+                rows.setdefault(name, []).append(len(at))
             at.append(x)
             broken.append(violates(trial))
     found, violated = outputs(), np.array(broken, dtype=bool)
@@ -607,8 +607,8 @@ def _constraints(compared: _Compared) -> Constraints | None:
         return found
     x, doubted, numbers = np.array(at), np.zeros(len(at), dtype=bool), True
     for name, trust in outputs.trust().items():
-        doubted[told[name]] |= violated[told[name]] & ~(trust >= DISTRUSTED)
-        numbers &= not np.isnan(trust[violated[told[name]]]).any()
+        doubted[rows[name]] |= violated[rows[name]] & ~(trust >= DISTRUSTED)
+        numbers &= not np.isnan(trust[violated[rows[name]]]).any()
     if numbers and among_their_kind(x / box.widths, doubted, ~doubted).sum() < 2:
         return found
     region = Feasibility.learned(box, x[~violated], x[violated])
