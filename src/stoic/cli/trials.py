@@ -341,7 +341,7 @@ def tell(
         if left.trials or left.unused or not rows.trials:
             print(new.summary())
         elif left.unlimited:
-            print(f"no column for {', '.join(left.unlimited)}, of which nothing is known")
+            print(left.lacking())
         return
     if repeats:
         raise RefusalError("--repeats is about the rows of a table: give it with --csv.")

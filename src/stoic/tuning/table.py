@@ -160,9 +160,12 @@ class Table:
         count, left = len(self.trials), self.running
         rows = f"{left} row{'s' * (left > 1)}"
         running = f"; {rows} left out, since the trial has not ended" if left else ""
-        without = ", ".join(self.unlimited)
-        unlimited = f"; no column for {without}, of which nothing is known" if without else ""
+        unlimited = f"; {self.lacking()}" * bool(self.unlimited)
         return f"added {count} trial{'s' * (count != 1)}: {said}{unused}{running}{unlimited}"
+
+    def lacking(self) -> str:
+        """State which constraints have no column."""
+        return f"no column for {', '.join(self.unlimited)}, of which nothing is known"
 
 
 def _meant(name: str) -> str:
@@ -316,12 +319,11 @@ def _write_points(
     listed: Mapping[str, Sequence[object]],
 ) -> None:
     """Write 1.5 for 1,5 in all cells of these columns that have none of the ``listed`` choices."""
-    cells = [
-        (row, name, text)
-        for name in columns
-        for _, row in rows
-        if (text := (row.get(name) or "").strip()) not in map(str, listed.get(name, ()))
-    ]
+    cells = []
+    for name in columns:
+        choices = set(map(str, listed.get(name, ())))
+        texts = ((row, name, (row.get(name) or "").strip()) for _, row in rows)
+        cells += [cell for cell in texts if cell[2] not in choices]
     commas = [cell for cell in cells if re.fullmatch(_DECIMAL.replace(".", ","), cell[2])]
     point = next((text for _, _, text in cells if re.fullmatch(_DECIMAL, text)), None)
     if commas and point is not None:

@@ -595,8 +595,8 @@ def _constraints(compared: _Compared) -> Constraints | None:
     at: list[Array] = []
     broken: list[bool] = []
     for trial in compared.reading.trials:
-        values, x = constraints(trial), synced.run(trial)
-        if trial.state.is_finished() and values and x is not None:
+        values = constraints(trial) if trial.state.is_finished() else {}
+        if values and (x := synced.run(trial)) is not None:
             outputs.tell(x[None], {name: np.array([value]) for name, value in values.items()})
             for name in values:
                 rows.setdefault(name, []).append(len(at))
@@ -605,13 +605,13 @@ def _constraints(compared: _Compared) -> Constraints | None:
     found, violated = outputs(), np.array(broken, dtype=bool)
     if found is None or not violated.any() or violated.all():
         return found
-    x, doubted, numbers = np.array(at), np.zeros(len(at), dtype=bool), True
+    points, doubted, numbers = np.array(at), np.zeros(len(at), dtype=bool), True
     for name, trust in outputs.trust().items():
         doubted[rows[name]] |= violated[rows[name]] & ~(trust >= DISTRUSTED)
         numbers &= not np.isnan(trust[violated[rows[name]]]).any()
-    if numbers and among_their_kind(x / box.widths, doubted, ~doubted).sum() < 2:
+    if numbers and among_their_kind(points / box.widths, doubted, ~doubted).sum() < 2:
         return found
-    region = Feasibility.learned(box, x[~violated], x[violated])
+    region = Feasibility.learned(box, points[~violated], points[violated])
     return replace(found, classifiers=(*found.classifiers, region))
 
 
