@@ -95,35 +95,36 @@ def test_one_sign_is_drawn_for_each_randomisation():
     assert {np.sign(row.mean - row.value) for row in rows if row.huge} == {-1.0, 1.0}
 
 
-def rows_of(method, means, std=0.05, f=(0.0, 1.0)):
+def rows_of(method, means, std=0.05, f=(0.0, 1.0), plays=(10, 10)):
     """Posteriors at two points, a pair of means for each trial."""
     return [
-        Row(ONE_POINT, method, seed, x, value, mean, std, 10, 1)
+        Row(ONE_POINT, method, seed, x, value, mean, std, played, 1)
         for seed, pair in enumerate(means)
-        for x, value, mean in zip((0.0, 1.0), f, pair, strict=True)
+        for x, value, mean, played in zip((0.0, 1.0), f, pair, plays, strict=True)
     ]
 
 
-def verdicts(plain, truncated, std=0.05):
+def verdicts(plain, truncated, std=0.05, plays=(5, 15)):
     settings = replace(SETTINGS, readings=(ONE_POINT,))
-    rows = [*rows_of(PLAIN, plain), *rows_of(TRUNCATED, truncated, std)]
+    rows = [*rows_of(PLAIN, plain), *rows_of(TRUNCATED, truncated, std, plays=plays)]
     return [claim.holds for claim in claims(settings, rows)], claims(settings, rows)
 
 
 def test_claims_are_read_literally():
     good, bad = [(0.0, 0.96), (0.02, 0.98)], [(0.0, 0.5), (0.3, 0.9)]
     holds, found = verdicts(bad, good)
-    assert holds == [True] * 4
+    assert holds == [True] * 5
     assert found[0].measured["error_of_the_average"] == pytest.approx(0.3)
     assert found[0].measured["mean_error"] == pytest.approx(0.4)
     assert found[1].measured["error_of_the_average"] == pytest.approx(0.03)
     assert found[1].measured["trials_within"] == 2.0
-    assert found[3].measured["paired_difference"] == pytest.approx(-0.37)
-    assert verdicts(good, bad)[0] == [False] * 4
-    assert verdicts(bad, good, std=0.02)[0] == [True, True, False, True]
+    assert found[3].measured["paired_difference"] == -5.0  # plays of the point with f = 0
+    assert found[4].measured["paired_difference"] == pytest.approx(-0.37)
+    assert verdicts(good, bad, plays=(10, 10))[0] == [False] * 5
+    assert verdicts(bad, good, std=0.02)[0] == [True, True, False, True, True]
     # Errors that cancel in the average are seen run by run.
     holds, found = verdicts([(0.4, 1.0), (-0.4, 1.0)], good)
-    assert holds == [False, True, True, True]
+    assert holds == [False, True, True, True, True]
     assert found[0].measured["trials_within"] == 0.0
 
 

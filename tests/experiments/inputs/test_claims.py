@@ -27,15 +27,20 @@ LINE, FLAT = (1.0, 2.0, 3.0, 4.0), (2.0, 3.0, 3.0, 3.1)
 
 
 def rows_of(panels, curves):
-    """Two trials of each method; a pair of curves is lenient and satisficing."""
+    """Two trials of each method; a pair of curves is lenient and satisficing.
+
+    f is below the threshold where the lenient curve rises by more than 0.2.
+    """
     rows = []
     for panel in panels:
         for name, both in curves.items():
             lenient, satisficing = both if isinstance(both[0], tuple) else (both, both)
+            below = np.cumsum(np.diff(lenient, prepend=0.0) > 0.2).tolist()
+            kept = list(enumerate(zip(lenient, satisficing, below, strict=True), start=1))
             for seed, factor in ((0, 0.5), (1, 1.5)):
                 rows += [
-                    Row(panel, name, seed, t, factor * a, factor * b, t)
-                    for t, (a, b) in enumerate(zip(lenient, satisficing, strict=True), start=1)
+                    Row(panel, name, seed, t, factor * a, factor * b, missed)
+                    for t, (a, b, missed) in kept
                 ]
     return rows
 
@@ -69,16 +74,23 @@ def test_figure_3_as_published_and_not():
     }
     linear = {name: scaled(LINE, 2.0) for name in curves}
     linear[ADVERS_G.name] = LINE
+    linear[STABLE_4.name] = linear[STABLE_HALF.name] = scaled(LINE, 3.0)
     found = judged("3", curves, linear)
-    assert len(found) == 3 * (1 + 2 + 2 + 3) + 3 * 2
+    assert len(found) == 3 * (1 + 2 + 2 + 3 + 2) + 3 * 3
     assert all(claim.holds for claim in found)
     worse = {**curves, ADVERS_2.name: LINE, STABLE_4.name: FLAT, ADVERS_1.name: scaled(LINE, 3.5)}
     found = judged("3", worse, {**linear, STABLE.name: scaled(FLAT, 0.1)})
     assert [claim.holds for claim in found[:5]] == [False, False, True, False, True]
     assert [claim.holds for claim in found[5:8]] == [False, False, True]
-    assert [claim.holds for claim in found[-2:]] == [False, False]
+    assert [claim.holds for claim in found[8:10]] == [False, True]
+    assert found[8].measured["rounds_below_the_threshold"] == 1.0
+    assert [claim.holds for claim in found[-3:]] == [False, False, True]
     shares = [found[k].measured["share_in_second_half"] for k in (0, 1)]
     assert shares == pytest.approx([0.5, 0.1 / 3.1])
+    worse = {**linear, ADVERS_2.name: scaled(LINE, 4.0)}
+    found = judged("3", {**curves, ADVERS_1.name: FLAT}, worse)
+    assert [claim.holds for claim in found[8:10]] == [True, False]
+    assert [claim.holds for claim in found[-3:]] == [True, True, False]
 
 
 def test_figure_4_is_linear_for_all_and_right_for_one():
@@ -104,9 +116,11 @@ def test_figure_6_has_both_regrets():
         STABLE_03.name: scaled(LINE, 3.0),
     }
     found = judged("6", curves)
-    assert [claim.holds for claim in found] == [True] * 7 * 3
+    assert [claim.holds for claim in found[:-1]] == [True] * 9 * 3
+    assert 0.0 < found[-1].measured["share_of_points_below"] < 1.0
     found = judged("6", {**curves, ADVERS_1.name: (FLAT, LINE), ADVERS_2.name: (LINE, FLAT)})
-    assert [c.holds for c in found[:7]] == [False, False, False, True, True, False, True]
+    assert [c.holds for c in found[:4]] == [False, False, True, True]
+    assert [c.holds for c in found[4:9]] == [False, True, True, False, True]
 
 
 @pytest.mark.parametrize("number", ["7", "8", "10"])
@@ -128,7 +142,7 @@ def test_figure_9_compares_with_wrong_radii():
     curves = {**{name: scaled(LINE, 3.0) for name in names}, ADVERS_2.name: FLAT}
     curves[ADVERS_1.name] = LINE
     found = judged("9", curves)
-    assert len(found) == 9
+    assert len(found) == 18
     assert all(claim.holds for claim in found)
 
 

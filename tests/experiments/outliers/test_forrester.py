@@ -56,11 +56,11 @@ def test_corrupted_claims_are_read_literally():
     # A peer on two of the three seeds, better than the mean of all three but not than these two.
     rows += [row("appendix", RELEVANCE.name, seed, 99.0 + 1e-3) for seed in (0, 2)]
     found = forrester_corrupted.claims(settings, rows)
-    assert len(found) == 4 * (4 + 8 + 3 + 3) + 3
+    assert len(found) == 4 * (4 + 8 + 3 + 3 + 2) + 3
     of_the_paper = [claim for claim in found if claim.source != "ours"]
-    assert len(of_the_paper) == 3 * (4 + 3)
-    references = tuple(f"than {one.name}." for one in (GP_LOO, STUDENT_LOO, FC))
-    assert all(claim.claim.endswith(references) for claim in of_the_paper)
+    assert len(of_the_paper) == 3 * (4 + 3 + 2)
+    references = tuple(f"than {one.name}" for one in (GP_LOO, STUDENT_LOO, FC, A2))
+    assert all(any(name in claim.claim for name in references) for claim in of_the_paper)
     verdicts = {claim.claim: claim.holds for claim in found}
 
     def holds(panel, ours, reference):
@@ -69,6 +69,13 @@ def test_corrupted_claims_are_read_literally():
             f"{reference.name}."
         ]
 
+    for claim in found:
+        if "in some of the trials" in claim.claim:
+            assert claim.holds
+            assert claim.measured["trials_with_less_regret"] == 3.0
+        elif "in every round" in claim.claim:
+            assert not claim.holds
+            assert claim.measured["share_of_rounds"] == 0.0
     for panel in settings.adversaries:
         assert holds(panel, A2, GP)
         assert holds(panel, A2, RANDOM)

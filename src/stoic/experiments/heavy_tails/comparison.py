@@ -121,13 +121,16 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     groups, world = grouped(rows), settings.world
     return (
         *judge(groups, world, OF_THE_PAPER, "", paired),
-        *not_gaussian(settings),
+        *about_records(settings),
         *judge(groups, world, LEFT_OUT, "Not in the paper: ", paired),
     )
 
 
-def not_gaussian(settings: Settings) -> list[Claim]:
-    """Claim that the records of no arm are Gaussian, by the test that section 6 names."""
+def about_records(settings: Settings) -> list[Claim]:
+    """Claims of section 6 about records: not Gaussian, by the test that it names, and heavy tails.
+
+    Stocks are "mostly correlated", too.
+    """
     recorded = WORLDS[settings.world](settings.seed, settings.data).recorded
     if recorded is None:
         return []
@@ -136,13 +139,30 @@ def not_gaussian(settings: Settings) -> list[Claim]:
         for column in recorded.T
     ]
     rejected = sum(p < 0.05 for p in tests)
-    return [
+    kurtosis = np.asarray(stats.kurtosis(recorded))
+    claims = [
         Claim(
             "A Kolmogorov-Smirnov test at 5 % rejects that records are Gaussian, for every arm.",
             rejected == len(tests),
             {"arms": float(len(tests)), "rejected": float(rejected), "largest_p": max(tests)},
-        )
+        ),
+        Claim(
+            "In favour of heavy tails: the records of every arm have an excess kurtosis above 0.",
+            bool(np.all(kurtosis > 0.0)),
+            {
+                "arms": float(len(kurtosis)),
+                "above_0": float(np.sum(kurtosis > 0.0)),
+                "least": float(kurtosis.min()),
+                "median": float(np.median(kurtosis)),
+            },
+        ),
     ]
+    if settings.world == STOCKS:
+        r = np.abs(np.asarray(np.corrcoef(recorded.T))[np.triu_indices(len(tests), 1)])
+        shares = {"share_of_pairs": float(np.mean(r >= 0.5)), "mean_size": float(r.mean())}
+        sentence = "Most pairs of stocks are correlated (at least 0.5 in size)."
+        claims.append(Claim(sentence, shares["share_of_pairs"] > 0.5, shares))
+    return claims
 
 
 def figure(letter: str, title: str, settings: Settings) -> Figure[Settings, Row]:

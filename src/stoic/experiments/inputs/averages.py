@@ -197,6 +197,10 @@ def _least_but_for_one(of: dict[str, float]) -> bool:
     return of[RS_2] <= of[RS_1] and sum(value < of[RS_2] for value in of.values()) <= 1
 
 
+def _less_than_a_guess(of: dict[str, float]) -> bool:
+    return of[RS_1] < float(np.mean([of[name] for name in of if name not in (RS_1, RS_2)]))
+
+
 ORDERS: tuple[tuple[str, Callable[[dict[str, float]], bool], str], ...] = (
     ("RS-2 has the least lenient regret of all", lambda of: of[RS_2] <= min(of.values()), ""),
     (
@@ -205,6 +209,8 @@ ORDERS: tuple[tuple[str, Callable[[dict[str, float]], bool], str], ...] = (
         OURS,
     ),
     ("RS-2 has no more lenient regret than RS-1", lambda of: of[RS_2] <= of[RS_1], ""),
+    # "Better suited [...] under unknown perturbations" (appendix E.4): of an unknown radius
+    ("RS-1 has less lenient regret than the mean over RO's radii", _less_than_a_guess, ""),
 )
 
 

@@ -67,6 +67,7 @@ _MORE = "{0.name} has significantly more mean cumulative regret than {1.name}."
 _BASELINES = (methods.STUDENT_LOO, methods.DIAGNOSTICS_LOO)
 PAPERS = (
     Beside((A2, FC), (GP_LOO,)),
+    programs.NO_WORSE,
     # "Significantly underperform, even relative to GP-UCB" (section 5.5)
     Beside(_BASELINES, (GP_LOO,), "", _MORE, _significantly),
 )

@@ -78,6 +78,7 @@ def plot(settings: Settings, rows: Sequence[Play]) -> pictures.Picture:
 CLAIMS = (
     # Section 5.4: RCGP and Diagnosis-GP "successfully navigate" the crashes, GP-UCB does not
     Beside((A2, FC, methods.DIAGNOSTICS_LOO), (GP_LOO,)),
+    programs.NO_WORSE,
     Beside((LOO, ROBUST), (GP,), OURS),
     Beside((A2, FC), (GP,), OURS),
     Beside((A2, FC), (RANDOM,), OURS),
