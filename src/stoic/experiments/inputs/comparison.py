@@ -5,8 +5,8 @@ What is claimed
 *Linear* and *flat* are judged by the share of a mean curve's regret that falls in the second half
 of the rounds: at least 0.4, and at most 0.1. One half is a straight line; no regret at all is flat.
 *Less* is the mean at the end, on the same trials. A threshold is *consistently* met if in the
-second half f is below it in at most one round of twenty. Figures 3, 4, 6 and 9 are of lenient regret,
-figures 7, 8 and 10 of robust satisficing regret, figure 6 has both.
+second half f is below it in at most one round of twenty. Figures 3, 4, 6 and 9 are of lenient
+regret, figures 7, 8 and 10 of robust satisficing regret, figure 6 has both.
 """
 
 from __future__ import annotations
