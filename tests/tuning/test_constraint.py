@@ -139,7 +139,7 @@ def test_a_run_goes_on_with_the_recorded_constraints(stoic):
 
 def test_a_standard_error_that_is_none_is_said_once(stoic, caplog):
     program = "import json, sys; print(json.dumps(dict(loss=1, standard_error=%s)))"
-    for name, error, count in (("a", "0", 1), ("b", "0.1", 0)):
+    for name, error, count in (("a", "0", 1), ("b", "0.1", 0), ("c", "[0.1]", 1)):
         command = f"tune --study-name {name} --param 'x=float(0, 1)' --trials 2 --value json:loss"
         assert (
             stoic(f"{command} -- {sys.executable} -c {shlex.quote(program % error)} {{x}}")[2] == 0
@@ -147,7 +147,14 @@ def test_a_standard_error_that_is_none_is_said_once(stoic, caplog):
         said = [r.getMessage() for r in caplog.records if "standard_error" in r.getMessage()]
         assert len(said) == count
         caplog.clear()
-        assert not count or "Trial 0: standard_error must be a number above 0, got 0." in said[0]
+        got = "0.0" if error == "0" else error
+        wrong = f"Trial 0: standard_error must be a number above 0, got {got}. Its value counts"
+        assert not count or wrong in said[0]
+    command = "tune --study-name d --param 'x=float(0, 1)' --trials 2 --minimize loss --maximize n"
+    several = program.replace("loss=1", "loss=1, n=2") % "0.1"
+    assert stoic(f"{command} -- {sys.executable} -c {shlex.quote(several)} {{x}}")[2] == 0
+    (said,) = [r.getMessage() for r in caplog.records if "standard_error" in r.getMessage()]
+    assert "must be a number above 0 for each of loss, n, got 0.1. Its values count without" in said
 
 
 def test_a_name_that_no_output_has_is_said_and_nothing_is_lost(stoic, caplog):

@@ -195,12 +195,29 @@ def test_ask_and_tell_one_value_for_each_objective(stoic):
         ("best-trial", "stoic show prints its front"),
         ("certify --tolerance x=0.1", "stoic show prints its front"),
         ("trust --plot x.png", "stoic show --plot draws its front"),
-        ("tell 3 1 2 --standard-error 0.1", "works with one objective"),
         ("confirm --trials 3 -- {python} -S program.py {x}", "one objective"),
     ):
         _, err, code = stoic(line)
         assert (code, said in err) == (2, True), err
     assert "minimize/maximize" in stoic("studies")[0]
+
+
+def test_each_objective_has_a_standard_error(stoic):
+    stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL}")
+    for error in ("0.1", "loss=0.1", "loss=0.1 --standard-error gian=1", "0.1 --standard-error 0"):
+        stoic("ask")
+        _, err, code = stoic(f"tell 0 1 2 --standard-error {error}")
+        assert (code, "standard-error must be" in err or "gain" in err) == (2, True), err
+    errors = (
+        "--standard-error gain=2 --standard-error loss=0.1",
+        "--standard-error 0.1 --standard-error 2",
+    )
+    for number, error in enumerate(errors):
+        assert stoic(f"tell {number} 0.3 12 {error}")[2] == 0
+    noises = [trial.user_attrs[NOISE] for trial in stored().trials[:2]]
+    assert noises == [pytest.approx([0.01, 4.0])] * 2
+    _, err, code = stoic("tell 2 0.3 12 --standard-error many --standard-error 1")
+    assert (code, "A standard error must be a number, got 'many'" in err) == (2, True), err
 
 
 def test_with_several_objectives_a_trial_that_says_what_was_run_counts_once(stoic):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stoic.integrations.reported import noise_of, noises_of
 from stoic.refusal import RefusalError
 from stoic.tuning.reading import Beside, NoValueError, Reading
 
@@ -153,26 +154,37 @@ def test_any_text_is_a_number_or_a_reason(text):
     ("text", "beside"),
     [
         ('{"loss": 1, "executed": {"heat": 61.2}}', Beside(executed={"heat": 61.2})),
-        ('{"loss": 1, "standard_error": 0.5}\nbye', Beside(noise=0.25)),
-        ('{"standard_error": 2}', Beside(noise=4.0)),
+        ('{"loss": 1, "standard_error": 0.5}\nbye', Beside(standard_error=0.5)),
+        ('{"standard_error": 2}', Beside(standard_error=2)),
         (
             '{"failed": "bad", "executed": {"n": 3, "kind": "a"}}',
             Beside("bad", {"n": 3.0, "kind": "a"}),
         ),
         ("0.5", Beside()),
         ("[1]", Beside()),
-        ('{"executed": true, "standard_error": "small", "failed": "oom"}', Beside(unused="small")),
-        ('{"executed": {}, "standard_error": 0}', Beside(unused=0)),
-        ('{"standard_error": -1}', Beside(unused=-1)),
+        ('{"executed": true, "standard_error": "s", "failed": "oom"}', Beside(standard_error="s")),
+        ('{"executed": {}, "standard_error": 0}', Beside(standard_error=0)),
         ('{"standard_error": null}', Beside()),
-        ('{"standard_error": Infinity}', Beside(unused=math.inf)),
-        ('{"standard_error": 1e-200}', Beside(unused=1e-200)),  # its square is 0
-        ('{"standard_error": true}', Beside(unused=True)),
         ('{"executed": {"heat": 1}}\n{"loss": 1}', Beside()),  # the last line of JSON counts
     ],
 )
 def test_what_stands_beside_the_value(text, beside):
     assert Beside.find(text) == beside
+
+
+# The square of the last is 0
+@pytest.mark.parametrize("error", ["small", 0, -1, None, math.inf, True, 1e-200])
+def test_a_standard_error_is_a_number_above_0(error):
+    assert noise_of(error) is None
+    assert noises_of([1.0, error], "ab") is None
+    assert noises_of({"a": 1.0, "b": error}, "ab") is None
+
+
+def test_standard_errors_are_a_list_or_by_name():
+    assert noise_of(2) == 4.0
+    assert noises_of([0.5, 2], "ab") == noises_of({"b": 2.0, "a": 0.5}, "ab") == (0.25, 4.0)
+    for wrong in (2.0, [2.0], [1.0, 1.0, 1.0], {"a": 1.0}, {"a": 1.0, "b": 1.0, "c": 1.0}, "12"):
+        assert noises_of(wrong, "ab") is None
 
 
 def test_the_rule_that_is_suggested_reads_the_line():

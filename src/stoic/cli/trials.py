@@ -266,7 +266,7 @@ def ask(
     executed=option(
         "What a parameter was run as, if not as it was suggested.", metavar="NAME=VALUE"
     ),
-    standard_error=option("Of the value, above 0."),
+    standard_error=option("Of the value, above 0; NAME=ERROR for each of several."),
     constraint=option("An output that has a limit, as in latency=0.31.", metavar="NAME=OUTPUT"),
     censored=option("The value is a bound: the result is as bad, or worse.", "--censored"),
     step=option(
@@ -293,7 +293,7 @@ def tell(
     state: str | None,
     failed: str | None,
     executed: list[str] | None,
-    standard_error: float | None,
+    standard_error: list[str] | None,
     constraint: list[str] | None,
     censored: bool,
     step: int | None,
@@ -306,7 +306,6 @@ def tell(
     With --csv, add trials that were run elsewhere.
     """
     from stoic.integrations.optuna.objectives import objective_names
-    from stoic.integrations.reported import noise_of
     from stoic.tuning.by_hand import tell_number
     from stoic.tuning.failure import parse_kind
     from stoic.tuning.objectives import in_order, parse_values
@@ -321,8 +320,8 @@ def tell(
     if words:
         values = list(named.values()) or [read_number("A value", word) for word in words]
     place = Place(name, None, storage, storage_class)
-    said = [values, state, failed, standard_error, *(executed or []), *(constraint or [])]
-    said.append(censored or None)
+    said: list[object] = [values, state, failed, censored or None]
+    said += [*(standard_error or []), *(executed or []), *(constraint or [])]
     if csv is not None:
         if any(each is not None for each in (trial_number, step, *said)):
             raise RefusalError("--csv has its own numbers and values: give nothing but the study.")
@@ -365,16 +364,9 @@ def tell(
     if state not in (None, "complete", "pruned", "fail"):
         raise RefusalError(f"state must be complete, pruned or fail, got {state!r}.")
     kind = None if failed is None else parse_kind(failed, "failed")
-    noise = noise_of(standard_error)
-    if standard_error is not None and noise is None:
-        raise RefusalError(
-            f"standard-error must be a number above 0, got {standard_error:g}: leave it out where "
-            "it is not known."
-        )
     study = place.load()
     values = in_order(study, named) if named else values
-    if noise is not None:
-        check_single(study, "--standard-error")
+    noise = _noise(study, standard_error) if standard_error else None
     with in_one_sentence(f"Could not tell trial {trial_number}"):
         ended_before = skip_if_finished and any(
             trial.number == trial_number and trial.state.is_finished()
@@ -399,6 +391,28 @@ def tell(
     print(f"trial {ended.number} is {ended.state.name.lower()}{of_each}")
     if ended_before:
         note(f"note: trial {ended.number} had ended before, and what was told now is left out.")
+
+
+def _noise(study: optuna.Study, words: list[str]) -> float | tuple[float, ...]:
+    """Noise variance of a value, or of each of several, from their standard errors."""
+    from stoic.integrations.optuna.objectives import objective_names
+    from stoic.integrations.reported import noise_of, noises_of
+    from stoic.tuning.objectives import in_order, parse_values
+    from stoic.tuning.space import read_number
+
+    names = objective_names(study)
+    if any("=" in word for word in words):
+        errors = in_order(study, parse_values(words, "standard error"), "standard error")
+    else:
+        errors = [read_number("A standard error", word) for word in words]
+    noise = noises_of(errors, names) if names else noise_of(errors[0])
+    if noise is None or (not names and len(errors) > 1):
+        of_each = f" for each of {', '.join(map(printable, names))}" if names else ""
+        raise RefusalError(
+            f"standard-error must be a number above 0{of_each}, got {' and '.join(words)}: leave "
+            "it out where it is not known."
+        )
+    return noise
 
 
 def _told(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 
 def noise_of(standard_error: object) -> float | None:
@@ -13,11 +14,15 @@ def noise_of(standard_error: object) -> float | None:
     return error * error if 0.0 < error * error < math.inf else None
 
 
-def noises_of(standard_errors: object) -> tuple[float, ...] | None:
-    """Noise variance for each of a list of standard errors; None if one of them has none."""
-    errors = standard_errors if isinstance(standard_errors, list | tuple) else ()
-    found = [noise for error in errors if (noise := noise_of(error)) is not None]
-    return tuple(found) if found and len(found) == len(errors) else None
+def noises_of(standard_errors: object, names: Sequence[str]) -> tuple[float, ...] | None:
+    """Noise variance of each objective, from a list or by name; None if one of them has none."""
+    by_name = standard_errors
+    if isinstance(standard_errors, list | tuple) and len(standard_errors) == len(names):
+        by_name = dict(zip(names, standard_errors, strict=True))
+    if not isinstance(by_name, Mapping) or by_name.keys() != set(names):
+        return None
+    found = [noise for name in names if (noise := noise_of(by_name[name])) is not None]
+    return tuple(found) if len(found) == len(names) else None
 
 
 def as_number(value: object) -> float:

@@ -33,7 +33,7 @@ def tell_number(
     skip: bool,
     kind: FailureKind | None = None,
     executed: Sequence[str] = (),
-    noise: float | None = None,
+    noise: float | Sequence[float] | None = None,
     constraints: Sequence[str] = (),
     censored: bool = False,
 ) -> FrozenTrial:
@@ -48,7 +48,8 @@ def tell_number(
     skip:
         True to leave a trial that has ended already as it is.
     kind, noise:
-        Kind of failure, and noise variance of the value; None if there is none, or if unknown.
+        Kind of failure, and noise variance of the value, or one for each; None if there is none, or
+        if unknown.
     executed, constraints:
         NAME=VALUE of parameters that were run as something else, and of outputs with a limit.
     censored:

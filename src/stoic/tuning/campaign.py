@@ -468,12 +468,16 @@ def run_request(
                 none = "Trial %d printed no intermediate value: no line has what %s reads."
                 warn(along, none, trial.number, printable(along))
             if result.unused is not None:
+                objectives = ", ".join(printable(each.name) for each in program.objectives)
+                of_each = f" for each of {objectives}" if objectives else ""
                 warn(
                     "standard_error",
-                    "Trial %d: standard_error must be a number above 0, got %s. Its value counts "
-                    "without: leave the key out where it is not known, as of no success among n.",
+                    "Trial %d: standard_error must be a number above 0%s, got %s. Its %s without: "
+                    "leave the key out where it is not known, as of no success among n.",
                     trial.number,
+                    of_each,
                     printable(repr(result.unused)),
+                    "values count" if of_each else "value counts",
                 )
             read = result.value is not None and result.bound is None
             found |= read and not program.objectives

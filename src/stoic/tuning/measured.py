@@ -179,7 +179,7 @@ def _several(
         reason = f"{nans} of {len(values)} values are nan"
         return replace(result, value=None, failure=reason)
     if isinstance(errors, Mapping):
-        result = replace(result, noises=noises_of([float(errors[name]) for name in order]))
+        result = replace(result, noises=noises_of({n: float(e) for n, e in errors.items()}, order))
     return result
 
 

@@ -98,18 +98,20 @@ def merge_objectives(
     return stored
 
 
-def parse_values(words: Sequence[str]) -> dict[str, float]:
-    """Parse values that are given as NAME=VALUE."""
+def parse_values(words: Sequence[str], what: str = "value") -> dict[str, float]:
+    """Parse values, or what else each objective has, that are given as NAME=VALUE."""
     values: dict[str, float] = {}
     for word in words:
         name, equals, text = word.rpartition("=")  # a rule that reads an output may have one, too
         if not name or not equals or name in values:
-            raise RefusalError(f"Values by name are NAME=VALUE, each name once, got {word!r}.")
-        values[name] = read_number(f"The value of {name}", text)
+            raise RefusalError(
+                f"{what.capitalize()}s by name are NAME=NUMBER, each name once, got {word!r}."
+            )
+        values[name] = read_number(f"The {what} of {name}", text)
     return values
 
 
-def in_order(study: optuna.Study, values: Mapping[str, float]) -> list[float]:
+def in_order(study: optuna.Study, values: Mapping[str, float], what: str = "value") -> list[float]:
     """Return values by name in the order of a study's objectives, all of which are given."""
     names = objective_names(study) or tuple(study.metric_names or ())
     there = f"the objectives {', '.join(names)}" if names else "one objective without a name"
@@ -118,7 +120,8 @@ def in_order(study: optuna.Study, values: Mapping[str, float]) -> list[float]:
             raise RefusalError(f"The study {study.study_name!r} has {there}, and {name!r} is none.")
     for name in names:
         if name not in values:
-            raise RefusalError(f"The value of {name} is missing: nan if it is not known.")
+            hint = ": nan if it is not known" if what == "value" else ""
+            raise RefusalError(f"The {what} of {name} is missing{hint}.")
     return [values[name] for name in names]
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from stoic.data import FailureKind
+from stoic.integrations.reported import noise_of, noises_of
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import Constraint, read_constraints
 from stoic.tuning.mark import RUN, kill_marked, new_mark
@@ -247,7 +248,8 @@ class Program:
             if reason is not None:
                 broken = failed(reason, said, None, *(["nan"] if is_nan else []))
                 return replace(broken, values=found, constraints=limits, missing=missing)
-            result = Result(found[0], values=found, noises=beside.noises)
+            noises = noises_of(beside.standard_error, [each.name for each in self.objectives])
+            result = Result(found[0], values=found, noises=noises)
         else:
             try:
                 value = self.reading.find(printed)
@@ -255,12 +257,15 @@ class Program:
                 return failed(str(error), said, None, "nan")
             except NoValueError as error:
                 return failed(str(error), said or error.found)
-            result = Result(value, noise=beside.noise)
+            noise = noise_of(beside.standard_error)
+            result = Result(value, noise=noise)
             if beside.censored is True and math.isfinite(value):
-                result = Result.at_least_as_bad_as(value, beside.noise)
+                result = Result.at_least_as_bad_as(value, noise)
+        unknown = result.noise is None and result.noises is None
         return replace(
             result, errors=said, seconds=time.monotonic() - begun, executed=beside.executed,
-            constraints=limits, missing=missing, unused=beside.unused,
+            constraints=limits, missing=missing,
+            unused=beside.standard_error if unknown else None,
         )  # fmt: skip
 
 

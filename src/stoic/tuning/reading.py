@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stoic.data import FAILURES, FailureKind
-from stoic.integrations.reported import finite, noise_of, noises_of
+from stoic.integrations.reported import finite
 from stoic.printable import is_json_object
 from stoic.refusal import RefusalError
 
@@ -113,7 +113,7 @@ class Reading:
 class Beside:
     """Report of a program beside the value, as keys of its last line of JSON.
 
-    A key that holds anything else is ignored; of a ``"standard_error"`` that is said.
+    A key that holds anything else is ignored, but for a ``"standard_error"``.
 
     Attributes
     ----------
@@ -121,12 +121,8 @@ class Beside:
         The kind of failure, ``"failed": KIND``; there is no value then.
     executed:
         Name of a parameter -> what was run, ``"executed": {NAME: VALUE, ...}``.
-    noise:
-        The noise variance of the value, from its ``"standard_error"``, a number above 0.
-    noises:
-        Those of several values, from a list of numbers.
-    unused:
-        A ``"standard_error"`` that is neither; None if there is none.
+    standard_error:
+        What it says is that of the value, or those of several; None if nothing.
     censored:
         ``"censored": true`` if the value is a bound, at least as bad as which it would have become;
         a number is the bound of a run without a value.
@@ -134,9 +130,7 @@ class Beside:
 
     failed: FailureKind | None = None
     executed: Mapping[str, Any] | None = None
-    noise: float | None = None
-    noises: tuple[float, ...] | None = None
-    unused: object = None
+    standard_error: object = None
     censored: bool | float = False
 
     @classmethod
@@ -149,14 +143,10 @@ class Beside:
         if not isinstance(found, dict):
             return cls()
         kind, run, bound = (found.get(key) for key in ("failed", "executed", "censored"))
-        error = found.get("standard_error")
-        noise, noises = noise_of(error), noises_of(error)
         return cls(
             failed=next((known for known in FAILURES if kind == known), None),
             executed=run if isinstance(run, dict) and run else None,
-            noise=noise,
-            noises=noises,
-            unused=error if noise is None and noises is None else None,
+            standard_error=found.get("standard_error"),
             censored=True if bound is True else False if (n := finite(bound)) is None else n,
         )
 
