@@ -10,8 +10,9 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
 from stoic.confirmation import Comparison
-from stoic.integrations.optuna import CONFIRM, FAILED, StoicSampler, confirm, explain
+from stoic.integrations.optuna import CONFIRM, EXECUTED, FAILED, StoicSampler, confirm, explain
 from stoic.integrations.optuna.confirming import next_confirmation, standing
+from stoic.integrations.optuna.internals import constraints
 from stoic.refusal import RefusalError
 from studies import add
 
@@ -314,3 +315,53 @@ def test_measurements_by_the_sampler_need_one_objective():
     study = optuna.create_study(directions=["minimize"] * 2, sampler=StoicSampler(confirm=3))
     with pytest.raises(RefusalError, match=r"one objective|2 objectives"):
         study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=12)
+
+
+def test_a_value_of_a_constraint_beyond_its_limit_is_no_failure():
+    rng = random.Random(1)
+
+    def excess(trial):
+        return [trial.params["x"] - 0.5 + rng.gauss(0.0, 0.01)]
+
+    def limited(trial):
+        return 10.0 * trial.suggest_float("x", 0, 1) + rng.gauss(0.0, 0.05)
+
+    sampler = StoicSampler(seed=0, constraints_func=excess)
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    study.optimize(limited, n_trials=25)
+    before = explain(study).recommended
+    found = confirm(study, limited, 6)
+    marked = [t for t in study.trials if t.user_attrs.get(CONFIRM)]
+    assert any(constraints(t)["0"] > 0.0 for t in marked)
+    assert found.failed == 0
+    assert found.left_out == ()
+    assert marked[0].params == before.params
+    assert explain(study).recommended.params["x"] < 0.505
+
+
+def test_what_was_asked_is_asked_again_where_another_setting_was_run():
+    rng, space = random.Random(0), {"x": FloatDistribution(0.0, 1.0)}
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+
+    def run():
+        trial = study.ask(space)
+        x = min(1.0, trial.params["x"] + 0.05 + rng.gauss(0.0, 0.005))
+        trial.set_user_attr(EXECUTED, {"x": x})
+        study.tell(trial, (x - 0.6) ** 2 + rng.gauss(0.0, 0.003))
+
+    for _ in range(20):
+        run()
+    searched = [t.params["x"] for t in study.trials]
+    study.sampler = StoicSampler(seed=0, confirm=5)
+    for _ in range(5):
+        run()
+    marked = [t for t in study.trials if t.user_attrs.get(CONFIRM)]
+    assert marked
+    assert all(t.params["x"] in searched for t in marked)
+    first = marked[0].params
+    found = standing(study)
+    again = [t for t in study.trials if t.params == first]
+    at = next(k for k, x in enumerate(found.x) if found._places.count(x[None], again[:1])[0])
+    assert found._count(lambda t: True)[at] >= len(again) > 1
+    assert all((found.synced.run(t) == found.x).all(axis=1).sum() <= 1 for t in again)
+    assert sum((found.synced.run(t) == found.x).all(axis=1).any() for t in again) == 1  # merged

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from stoic import Failed, tune
 from stoic.cli import app
-from stoic.integrations.optuna import NOISE, confirm
+from stoic.integrations.optuna import NOISE, StoicSampler, confirm, explain
 from stoic.integrations.optuna.confirming import CONFIRM, confirmations, confirms
 from stoic.integrations.optuna.settling import remaining_gain
 from stoic.integrations.optuna.terminator import NoiseEvaluator, RemainingGainEvaluator
@@ -386,6 +386,23 @@ def test_the_gain_falls_and_begins_unknown():
     early, late = remaining_gain(study, trials[:10]), remaining_gain(study)
     assert 0.0 <= late.gain < early.gain
     assert 0.003 < late.noise_sd < 0.03
+
+
+def test_what_violates_a_constraint_is_no_gain():
+    rng = random.Random(0)
+    sampler = StoicSampler(seed=0, constraints_func=lambda trial: [trial.params["x"] - 0.5])
+    study = optuna.create_study(direction="maximize", sampler=sampler)
+    study.optimize(lambda t: 10.0 * t.suggest_float("x", 0, 1) + rng.gauss(0.0, 0.05), n_trials=20)
+    assert explain(study).recommended.params["x"] > 0.45
+    assert remaining_gain(study).gain < 0.2  # 5 beyond the limit
+
+
+def test_what_fails_is_no_gain():
+    study = optuna.create_study(direction="maximize", sampler=StoicSampler(seed=0))
+    study.optimize(
+        lambda t: x if (x := t.suggest_float("x", 0, 1)) < 0.5 else math.nan, n_trials=25
+    )
+    assert remaining_gain(study).gain < 0.1
 
 
 @pytest.mark.filterwarnings("ignore:.*terminator.*deprecated:FutureWarning")

@@ -144,6 +144,48 @@ def test_a_corrected_value_in_what_was_exported_is_refused(table):
     assert len(other.without(study).trials) == 1
 
 
+@pytest.mark.parametrize(
+    ("column", "same", "other", "reason"),
+    [
+        ("standard_error", "0.1", "0.2", "a standard error"),
+        ("executed_x", "0.3", "0.4", "an executed parameter"),
+        ("constraints_c", "-0.2", "0.1", "a value of the constraint"),
+    ],
+)
+def test_what_stands_beside_a_value_that_was_read_before_cannot_be_changed(
+    table, column, same, other, reason
+):
+    """It was left out without a word: a second test of a batch whose first had ended it."""
+    study = optuna.create_study()
+    add(study, {"x": 0.25, "k": "a"}, SPACE, 1.5)
+    header, row = "number,x,k,value", "0,0.25,a,1.5"
+    assert list(table(f"{header}\n{row}\n").numbered(study)) == [0]
+    with pytest.raises(RefusalError, match=f"Trial 0 has ended, and its row has {reason}"):
+        table(f"{header},{column}\n{row},{other}\n").numbered(study)
+    study = optuna.create_study()
+    table(f"{header},{column}\n{row},{same}\n").add_to(study)
+    assert list(table(f"{header}\n{row}\n").numbered(study)) == [0]
+    assert list(table(f"{header},{column}\n{row},{same}\n").numbered(study)) == [0]
+    with pytest.raises(RefusalError, match=f"its row has {reason}"):
+        table(f"{header},{column}\n{row},{other}\n").numbered(study)
+
+
+def test_columns_that_contradict_each_other_are_refused(table, tmp_path):
+    both = "x,k,value,standard_error,user_attrs_stoic:noise\n0.5,a,2,{},0.04\n"
+    assert table(both.format("0.2")).trials[0].user_attrs[NOISE] == 0.04
+    reason = "standard_error is 0.3 and user_attrs_stoic:noise is 0.04, a variance: they contradict"
+    with pytest.raises(RefusalError, match=reason):
+        table(both.format("0.3"))
+    path, limited = tmp_path / "old.csv", parse_constraints(["c <= 0.45"])
+    for distance in ("-0.02", ""):
+        path.write_text(f"x,k,value,outputs_c,constraints_c\n0.5,a,2,0.43,{distance}\n")
+        (excess,) = constraints(read_table(path, SPACE, limited).trials[0]).values()
+        assert excess == pytest.approx(-0.02)
+    path.write_text("x,k,value,outputs_c,constraints_c\n0.5,a,2,0.43,0.07\n")
+    with pytest.raises(RefusalError, match=r"outputs_c is 0\.43 and constraints_c, its distance"):
+        read_table(path, SPACE, limited)
+
+
 def test_columns_that_may_be_meant_otherwise(table):
     """Those of what was executed are refused before a trial ends."""
     (read,) = table("x,k,value,executed_params_x\n0.5,a,2,0.6\n").trials

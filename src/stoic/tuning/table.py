@@ -23,10 +23,11 @@ from rich.progress import track
 
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
 from stoic.integrations.optuna.encoding import as_written, check_fixed
-from stoic.integrations.optuna.executed import check_executed, unknown
+from stoic.integrations.optuna.executed import check_executed, run_with, unknown
 from stoic.integrations.optuna.internals import constraint_attrs, constraints, possible
 from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.integrations.reported import noise_of
+from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import Constraint
 from stoic.tuning.failure import parse_kind
@@ -38,6 +39,11 @@ _EXECUTED = "executed_"  # before names of parameters that were run with another
 _BESIDE = ("failed", "standard_error", "censored")
 _NOTES = ("user_attrs_", "system_attrs_")  # before names of attributes, there
 _ATTRIBUTES = {f"{_NOTES[0]}{key}": key for key in (FAILED, FAILURE, NOISE, CENSORED, EXECUTED)}
+_BESIDE_ATTRIBUTES = {
+    NOISE: "a standard error",
+    EXECUTED: "an executed parameter",
+    FAILED: "a kind of failure",
+}
 # Columns of that table which a new study cannot take over, or that the others imply.
 _DERIVED = ("number", "datetime_start", "datetime_complete", "duration", "state")
 _MANY = 200  # rows; adding as many to a database takes 1 to 5 s
@@ -82,7 +88,8 @@ class Table:
         ------
         RefusalError
             If parameters are not those of a running trial, or of one that has ended with the same
-            value; a result is not that of one that has ended; or two rows have one number.
+            value; a result, or what stands beside it, is not that of one that has ended; or two
+            rows have one number.
         """
         there = {trial.number: trial for trial in study.get_trials(deepcopy=False)}
         found: dict[int, tuple[FrozenTrial, FrozenTrial]] = {}
@@ -118,6 +125,13 @@ class Table:
                     f"{row.value}: a result cannot be changed where it is. Correct it in the table "
                     "of `stoic trials -f csv`, and make a new study of that; if the rows are other "
                     "trials, leave out the column number."
+                )
+            if ended and row.number not in self.empty and (more := _added(row, trial)) is not None:
+                raise RefusalError(
+                    f"Trial {row.number} has ended, and its row has {more} that it has not: it "
+                    "cannot be changed any more. Fill in the value once all else is known; or "
+                    "write the study to a file with `stoic trials -f csv`, complete it there, and "
+                    "make a new study of that."
                 )
             if not (ended and self.exported):
                 found[row.number] = trial, row
@@ -166,6 +180,24 @@ class Table:
     def lacking(self) -> str:
         """State which constraints have no column."""
         return f"no column for {', '.join(self.unlimited)}, of which nothing is known"
+
+
+def _added(row: FrozenTrial, trial: FrozenTrial) -> str | None:
+    """Describe what a row has beside the value, and the trial of its number has not or differs."""
+    there = constraints(trial)
+    for name, excess in constraints(row).items():
+        # The output has seven digits, and its distance from the limit has fewer
+        if name not in there or not math.isclose(excess, there[name], rel_tol=1e-4, abs_tol=1e-9):
+            return f"a value of the constraint {printable(name)}"
+    for key, what in _BESIDE_ATTRIBUTES.items():
+        if key == EXECUTED:
+            ran = run_with(trial)
+            given = row.user_attrs.get(key, {})
+            if any(not _alike(ran.get(name), value) for name, value in given.items()):
+                return what
+        elif key in row.user_attrs and not _alike(trial.user_attrs.get(key), row.user_attrs[key]):
+            return what
+    return None
 
 
 def _meant(name: str) -> str:
@@ -376,7 +408,16 @@ def _trial(
                 "where it is not known, as that of no success among n."
             )
         attributes[NOISE] = noise
-    attributes |= _exported(row)
+    for key, there in _exported(row).items():
+        if not _alike(attributes.get(key, there), there):
+            column = {NOISE: "standard_error", FAILED: "failed"}.get(key, key)
+            exported = f"{_NOTES[0]}{key}"
+            square = ", a variance" * (key == NOISE)
+            raise RefusalError(
+                f"{column} is {row[column]} and {exported} is {row[exported]}{square}: they "
+                "contradict each other, so clear one of them."
+            )
+        attributes[key] = there
     for column, name in run.items():
         if text := (row.get(column) or "").strip():
             executed = {name: check_executed(name, parse_as(space[name], text), own)}
@@ -391,6 +432,17 @@ def _trial(
         for name, (column, excess) in limits.items()
         if (output := _number(row[column], column)) is not None
     }
+    for name, (column, _) in limits.items():
+        distance = _known(row.get(_CONSTRAINT + name), _CONSTRAINT + name)
+        output = _known(row[column], column)
+        if distance is None or output is None:
+            continue
+        digits = 10.0**-_DIGITS
+        if not math.isclose(distance, observed[name], rel_tol=digits, abs_tol=digits * abs(output)):
+            raise RefusalError(
+                f"{column} is {output:g} and {_CONSTRAINT}{name}, its distance from the limit, is "
+                f"{distance:g}: they contradict each other, so clear one of them."
+            )
     pruned = row.get("state") == TrialState.PRUNED.name
     state = TrialState.FAIL if value is None else TrialState.COMPLETE
     return create_trial(

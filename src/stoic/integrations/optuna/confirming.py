@@ -26,13 +26,12 @@ from stoic.confirmation import Comparison, contenders
 from stoic.data import DISTRUSTED, SDS_95, Array, Booleans, Integers
 from stoic.integrations.optuna.confirmed import Candidate, Confirmation
 from stoic.integrations.optuna.encoding import searched
-from stoic.integrations.optuna.executed import run_with
+from stoic.integrations.optuna.executed import executed, run_with
 from stoic.integrations.optuna.internals import (
     begin_trial,
     fix,
     fixed_attrs,
     fixed_params,
-    possible,
     storage_of,
     trial_id,
 )
@@ -116,6 +115,7 @@ class Standing:
             own.follow(trials)
             learner, posterior = own.single, own.single.estimate
         noise = np.median(learner.observations.own_noise(learner.posterior.prior.noise))
+        tried, recommended = _Places(synced, trials).merged(tried, recommended)
         here = np.flatnonzero((tried == recommended).all(axis=1))
         rows = np.union1d(contenders(posterior, tried), here[:1])  # the leader is always among them
         leader = int(np.searchsorted(rows, here[0]))
@@ -129,7 +129,11 @@ class Standing:
 
     def _count(self, which: Callable[[FrozenTrial], bool]) -> Integers:
         """Count the trials of a kind at each candidate, shape (k,)."""
-        return _count_at(self.x, self.synced, filter(which, self.trials))
+        return self._places.count(self.x, filter(which, self.trials))
+
+    @cached_property
+    def _places(self) -> _Places:
+        return _Places(self.synced, self.trials)
 
     def _measured(self, trial: FrozenTrial) -> bool:
         return _measured(self.synced, trial)
@@ -156,7 +160,7 @@ class Standing:
     def _complete_at(self, x: Array) -> Iterator[FrozenTrial]:
         """Iterate over the complete trials at a setting, shape (d,)."""
         complete = filter(has_value, self.trials)
-        return (trial for trial in complete if _count_at(x[None], self.synced, [trial])[0])
+        return (trial for trial in complete if self._places.count(x[None], [trial])[0])
 
     def _left_out(self, failed: Sequence[FrozenTrial]) -> tuple[int, ...]:
         """List the first complete trials at settings that are not reliable, as these failed."""
@@ -174,7 +178,7 @@ class Standing:
         mean, std = self.posterior.predict(self.x)
         number = {n: i for i, n in enumerate(self.synced.observed)}
         known = [t for t in self.trials if t.number in number and has_value(t)]
-        at = np.array([_count_at(self.x, self.synced, [t]) for t in known], dtype=bool)
+        at = np.array([self._places.count(self.x, [t]) for t in known], dtype=bool)
 
         def example(row: int) -> FrozenTrial:
             """Return the trial that explain names, the most trusted one, and the best of those."""
@@ -188,7 +192,7 @@ class Standing:
         )
         confirmed = self._count(lambda t: confirms(t) and t.number in number)
         counted, best = _failures(self.synced, self.trials), self.leader
-        failures = _count_at(self.x, self.synced, counted)
+        failures = self._places.count(self.x, counted)
         order = sorted(range(len(self.x)), key=lambda j: (j != best, -comparison.probability[j]))
         mine = [t for t in self.trials if confirms(t) and t.state.is_finished()]
         failed = sum(_failed(self.synced, t) for t in mine)
@@ -221,8 +225,13 @@ class Standing:
 
 
 def _measured(synced: SyncedLearner, trial: FrozenTrial) -> bool:
-    """Return True if a trial has a finite value that is possible, feasible, and no penalty."""
-    if not has_value(trial) or violates(trial) or trial.value in synced.penalties.values:
+    """Return True if a trial has a finite value that is possible, feasible, and no penalty.
+
+    A constraint that is modelled has noise, too: one value beyond its limit is no failure.
+    """
+    if not has_value(trial) or trial.value in synced.penalties.values:
+        return False
+    if violates(trial) and not synced.constrained:
         return False
     return is_result(trial.value, synced.possible) and math.isfinite(trial.value)
 
@@ -262,13 +271,40 @@ def _failures(synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> list[Froz
     return counted
 
 
-def _count_at(x: Array, synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> Integers:
-    """Count the trials that were run at each of the points ``x`` (k, d), shape (k,)."""
-    counts = np.zeros(len(x), dtype=np.intp)
-    for trial in trials:
-        if (at := synced.run(trial)) is not None:
-            counts += (x == at).all(axis=1)
-    return counts
+class _Places:
+    """Points that trials count at: where one was run, and where one was that was asked alike."""
+
+    def __init__(self, synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> None:
+        self._synced = synced
+        self._alike: dict[bytes, list[Array]] = {}  # what was asked -> where it was run instead
+        for trial in filter(has_value, trials):
+            if executed(trial) is not None and (run := synced.run(trial)) is not None:
+                self._alike.setdefault(self._asked(trial), []).append(run)
+
+    def _asked(self, trial: FrozenTrial) -> bytes:
+        asked = self._synced.queried(trial)
+        return b"" if asked is None else asked.tobytes()
+
+    def merged(self, tried: Array, recommended: Array) -> tuple[Array, Array]:
+        """Keep one of the points ``tried`` (k, d) of each setting, the most central one."""
+        for runs in self._alike.values():
+            here = (tried[:, None] == np.array(runs)).all(axis=2).any(axis=1)
+            if here.sum() > 1:
+                same = tried[here]
+                central = same[np.abs(same - same.mean(axis=0)).sum(axis=1).argmin()]
+                if (same == recommended).all(axis=1).any():
+                    recommended = central
+                tried = np.concatenate([tried[~here], central[None]])
+        return np.unique(tried, axis=0), recommended
+
+    def count(self, x: Array, trials: Iterable[FrozenTrial]) -> Integers:
+        """Count the trials at each of the points ``x`` (k, d), shape (k,)."""
+        counts = np.zeros(len(x), dtype=np.intp)
+        for trial in trials:
+            if (run := self._synced.run(trial)) is not None:
+                at = [run, *(self._alike.get(self._asked(trial), ()) if self._alike else ())]
+                counts += (x[:, None] == np.array(at)).all(axis=2).any(axis=1)
+        return counts
 
 
 def reliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], tried: Array) -> Array:
@@ -277,8 +313,7 @@ def reliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], tried: Array)
     Unless that holds for all of the settings ``tried`` (k, d); and those that are less likely to be
     feasible than others.
     """
-    if len(tried) and (feasibility := synced.feasibility()) is not None:
-        tried = tried[feasibility.safest(tried)]
+    tried = synced.safest(tried)
     if not any(map(confirms, trials)) or not len(tried):
         return tried
     kept = ~_unreliable(synced, trials, tried)
@@ -287,9 +322,10 @@ def reliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], tried: Array)
 
 def _unreliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], x: Array) -> Booleans:
     """Mask of the points whose confirming measurements failed as often as any had a value."""
-    failed = _count_at(x, synced, _failures(synced, trials))
+    places = _Places(synced, trials)
+    failed = places.count(x, _failures(synced, trials))
     measured = filter(functools.partial(_measured, synced), trials)
-    counted: Booleans = failed >= np.maximum(_count_at(x, synced, measured), 1)
+    counted: Booleans = failed >= np.maximum(places.count(x, measured), 1)
     return counted
 
 
@@ -308,7 +344,7 @@ def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Stand
         (t, x)
         for t in complete
         if t.number in number
-        and not violates(t)
+        and (synced.constrained or not violates(t))
         and trust[number[t.number]] >= DISTRUSTED
         and (x := synced.run(t)) is not None
     ]
@@ -338,10 +374,8 @@ def next_confirmation(
     found = standing(study, trials)
     if found is None or found.settled():
         return None
-    example = found.next_trial()
-    run, space = run_with(example), example.distributions
-    # What was executed may be between steps, which no trial can be given
-    return run if all(possible(space[name], run[name]) for name in run) else dict(example.params)
+    # What was asked, also where another setting was run: that would be moved once more
+    return dict(found.next_trial().params)
 
 
 def make_confirming(study: Study, trial: FrozenTrial, measurements: int, after: int) -> None:

@@ -304,7 +304,9 @@ class _Compared:
         for level in levels[: 1 if self.reading.given else 3]:
             if len(tried := np.unique(self.settings[level & inside & self.permitted], axis=0)):
                 break
-        return tried if self.reading.aim else reliable(self.synced, self.reading.trials, tried)
+        if self.reading.aim is not None:
+            return self.synced.safest(tried)
+        return reliable(self.synced, self.reading.trials, tried)
 
     def recommend(self, tried: Array) -> Recommendation:
         """Recommend one of the settings ``tried``, or any in the part if there are none."""

@@ -45,7 +45,8 @@ def remaining_gain(study: Study, trials: Sequence[FrozenTrial] | None = None) ->
     """Estimate what further trials of a study can still gain.
 
     The best value possible is that over the tried settings, points all over the domain and points
-    near the best settings, in joint draws from the posterior.
+    near the best settings, in joint draws from the posterior. A draw has a level, too, from 0 to 1:
+    of what was not tried it has the points that are feasible with a larger probability.
 
     Parameters
     ----------
@@ -60,12 +61,16 @@ def remaining_gain(study: Study, trials: Sequence[FrozenTrial] | None = None) ->
     found = standing(study, trials) if complete >= _FEWEST else None
     if found is None:
         return RemainingGain(math.inf, 0.0)
-    x = np.concatenate([found.x, _elsewhere(found)])
+    elsewhere, k = _elsewhere(found), len(found.x)
     # Shape (_DRAWS, k + m): the first k columns are the tried settings. The seed is fixed, so that
     # the same trials give the same gain.
-    draws = draw_jointly(found.posterior, x, _DRAWS, np.random.default_rng(0))
-    best = draws[:, : len(found.x)].mean(axis=0).max()
-    return RemainingGain(float(draws.max(axis=1).mean() - best), math.sqrt(found.noise))
+    rng = np.random.default_rng(0)
+    draws = draw_jointly(found.posterior, np.concatenate([found.x, elsewhere]), _DRAWS, rng)
+    if (feasible := found.synced.feasible(elsewhere)) is not None:
+        draws[:, k:][rng.random((_DRAWS, 1)) >= feasible] = -np.inf
+    best = draws[:, :k].mean(axis=0).max()
+    gain = max(0.0, float(draws.max(axis=1).mean() - best))
+    return RemainingGain(gain, math.sqrt(found.noise))
 
 
 def _elsewhere(found: Standing) -> Array:

@@ -524,6 +524,21 @@ class SyncedLearner:
         learner = self.learner
         return learner.constraints() if isinstance(learner, Learner | MultiLearner) else None
 
+    def feasible(self, x: Array) -> Array | None:
+        """Return the probability that a trial at ``x`` (k, d) succeeds and violates nothing, (k,).
+
+        None if nothing is known to fail.
+        """
+        constraints, successes = self.feasibility(), self._feasibility()
+        known = [each(x) for each in (constraints, successes) if each is not None]
+        return np.prod(known, axis=0) if known else None
+
+    def safest(self, x: Array) -> Array:
+        """Return those of the points ``x`` (k, d) that are no less likely to be feasible."""
+        if not len(x) or (feasibility := self.feasibility()) is None:
+            return x
+        return x[feasibility.safest(x)]
+
     def distrusted_constraints(self) -> dict[str, tuple[int, ...]]:
         """Return name of a constraint -> numbers of the trials whose value of it is distrusted."""
         if not self._limited:
