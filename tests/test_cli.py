@@ -451,6 +451,57 @@ def test_a_batch_is_a_table_whose_values_are_filled_in(stoic):
         assert said in refused.err
 
 
+BENCH = """
+[study]
+direction = "maximize"
+threshold = 4
+[parameters]
+x = "float(0, 10)"
+[tolerance]
+x = 0.5
+"""
+
+
+def test_a_study_file_without_a_program_is_run_by_hand(stoic):
+    Path("oven.toml").write_text(BENCH)
+    assert stoic("create-study", "oven.toml").out == "oven\n"
+    for k in range(8):
+        x = json.loads(stoic("ask", "oven.toml").out)["params"]["x"]
+        assert stoic("tell", "oven.toml", str(k), str(5.0 - (x - 6.0) ** 2 / 9.0)).code == 0
+    assert "value >= 4" in stoic("certify", "oven").out
+    for old, new in (("x = 0.5", "x = 0.25"), ("threshold = 4", "threshold = 3")):
+        Path("oven.toml").write_text(BENCH.replace(old, new))
+        certified = stoic("certify", "oven.toml").out
+        assert certified != stoic("certify", "oven").out
+        assert stoic("ask", "oven.toml").code == 0  # it counts from now on
+        assert certified == stoic("certify", "oven").out
+    for command, said in (
+        (["tune", "oven.toml"], "no section [program]: without one, `stoic create-study`"),
+        (["create-study", "oven.toml"], "There is a study 'oven' already"),
+        (["create-study", "oven.toml", "--direction", "minimize"], "A study file has its own"),
+        (["ask", "oven.toml", "--confirm", "2"], "confirm compares settings as they were run"),
+    ):
+        refused = stoic(*command)
+        assert (refused.code, said in refused.err) == (2, True), refused.err
+    Path("oven.toml").write_text(BENCH.replace("10", "20"))
+    assert "another search space" in stoic("ask", "oven.toml").err
+
+
+def test_a_setting_is_measured_again_by_hand(stoic):
+    stoic("create-study", "s", *X)
+    tried = []
+    for k in range(12):
+        tried.append(json.loads(stoic("ask", "s").out)["params"])
+        stoic("tell", "s", str(k), str((tried[-1]["x"] - 0.3) ** 2 + 0.01 * (k % 3)))
+    asked = stoic("ask", "s", "--confirm", "1")
+    assert json.loads(asked.out)["params"] in tried
+    assert "measured again: trial 12." in asked.err
+    stoic("tell", "s", "12", "0.01")
+    assert "1 measurement" in stoic("show", "s").out
+    more = stoic("ask", "s", "--confirm", "1")
+    assert "1 of 1 trials go on with the search" in more.err
+
+
 def test_values_that_cannot_be_are_said_and_kept(stoic):
     program = [sys.executable, "-S", "-c", "import sys; print(3 * float(sys.argv[1]))", "{x}"]
     new = ["tune", "-p", "x=float(0, 1)", "-n", "6", "--seed", "0"]

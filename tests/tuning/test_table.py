@@ -181,9 +181,17 @@ def test_columns_that_contradict_each_other_are_refused(table, tmp_path):
         path.write_text(f"x,k,value,outputs_c,constraints_c\n0.5,a,2,0.43,{distance}\n")
         (excess,) = constraints(read_table(path, SPACE, limited).trials[0]).values()
         assert excess == pytest.approx(-0.02)
-    path.write_text("x,k,value,outputs_c,constraints_c\n0.5,a,2,0.43,0.07\n")
-    with pytest.raises(RefusalError, match=r"outputs_c is 0\.43 and constraints_c, its distance"):
-        read_table(path, SPACE, limited)
+    header = "x,k,value,outputs_c,constraints_c\n"
+    for limit in (0.45, 0.4):  # that of the old study may have been another one
+        rows = [f"0.{k},a,2,{0.4 + 0.01 * k:g},{0.4 + 0.01 * k - limit:g}\n" for k in range(1, 4)]
+        path.write_text("".join([header, *rows]))
+        assert len(read_table(path, SPACE, limited).trials) == 3
+        path.write_text("".join([header, *rows, "0.5,a,2,0.43,0.07\n"]))
+        reason = (
+            r"line 5: outputs_c is 0\.43 and constraints_c, its distance from the limit, is 0\.07"
+        )
+        with pytest.raises(RefusalError, match=reason):
+            read_table(path, SPACE, limited)
 
 
 def test_columns_that_may_be_meant_otherwise(table):

@@ -104,6 +104,7 @@ def certify(
     The guaranteed value is the worst one within a distance by the bound of the
     model's band that is worse, the expected one by its mean.
     """
+    from stoic.integrations.optuna.objective import merge_over
     from stoic.tuning.request import aim_arguments
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.views.certificate import Certificates
@@ -117,6 +118,8 @@ def certify(
         }
     )  # fmt: skip
     check_picture(plot)
+    if (request := place.request()) is not None:
+        said = merge_over(said, request.said)
     study = place.load(only_read=True)
     check_single(study, "certify", "stoic show prints its front")
     with in_one_sentence("Could not read the study"):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from optuna.storages import BaseStorage
 
     from stoic.integrations.recipe import Recipe
+    from stoic.tuning.request import Request
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,22 @@ class Place:
         silence_optuna()
         from stoic.tuning.study import load_study
 
-        if (name := self.name) is not None and name.endswith(".toml"):
-            from stoic.tuning.request import Settings, from_file
+        if (request := self.request()) is not None:
+            return self.of(request).load(only_read=only_read)
+        return load_study(self.open(only_read=only_read), self.name)
 
-            settings = Settings() if self.storage is None else Settings(storage=self.storage)
-            request = from_file(Path(name), settings)
-            place = Place(None, request.name, request.storage, self.storage_class)
-            return place.load(only_read=only_read)
-        return load_study(self.open(only_read=only_read), name)
+    def request(self) -> Request | None:
+        """Read the study file; None for a name."""
+        if (name := self.name) is None or not name.endswith(".toml"):
+            return None
+        from stoic.tuning.request import Settings, from_file
+
+        settings = Settings() if self.storage is None else Settings(storage=self.storage)
+        return from_file(Path(name), settings, by_hand=True)
+
+    def of(self, request: Request) -> Place:
+        """Return the place that a study file names."""
+        return Place(None, request.name, request.storage, self.storage_class)
 
 
 def look_with(study: Study, recipe: str | None) -> Recipe:

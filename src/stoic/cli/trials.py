@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @command(
     "create-study",
-    what=argument("NAME", "Of the study."),
+    what=argument("NAME | STUDY.toml", "Of the study, or a study file, which needs no program."),
     from_csv=option(
         "Finished trials to begin with: a column for each parameter, and value.", metavar="FILE.csv"
     ),
@@ -47,7 +47,7 @@ def create_study(
     import optuna
 
     from stoic.integrations.optuna.objectives import objective_names
-    from stoic.integrations.optuna.possible import PossibleValues, record_possible
+    from stoic.integrations.optuna.possible import PossibleValues
     from stoic.tuning.constraint import declare_constraints, merge_constraints, parse_constraints
     from stoic.tuning.objectives import check_direction, merge_objectives, parse_objectives
     from stoic.tuning.search import Search, StudyMethod
@@ -59,20 +59,34 @@ def create_study(
     objectives = parse_objectives(minimize, maximize)
     if objectives and direction is not None:
         raise RefusalError("--minimize and --maximize say the direction: leave out --direction.")
-    given = {"--possible": possible, "--from-csv": from_csv, "--warm-start": warm_start or None}
+    values, limits = PossibleValues.of(possible), parse_constraints(constraint or [])
+    search = Search(space=parse_assignments(param or []), name=place.name, possible=values)
+    search = replace(search, warm_start=warm_start or ())
+    if (request := place.request()) is not None:
+        if param or constraint or warm_start or possible or objectives or direction is not None:
+            raise RefusalError(
+                "A study file has its own parameters, constraints and direction: leave out all but "
+                "--from-csv and --skip-if-exists."
+            )
+        place, search, limits = place.of(request), request, request.program.constraints
+        if isinstance(request.goal, str):
+            direction = request.goal
+        else:
+            objectives = request.goal
+    warm = search.warm_start or None
+    given = {"--possible": values, "--from-csv": from_csv, "--warm-start": warm}
     beside = next((option for option, value in given.items() if value is not None), None)
     if len(objectives) > 1 and beside is not None:
         raise RefusalError(f"{beside} works with one objective: leave it out.")
     directions = [each.direction for each in objectives] or [
         check_direction(direction or "minimize")
     ]
-    space = parse_assignments(param or [])
-    values, limits = PossibleValues.of(possible), parse_constraints(constraint or [])
+    space = search.space
     # Before the storage is opened: a table that is refused creates no file
     rows = None if from_csv is None else read_table(from_csv, space, limits)
     name, opened = place.name, place.open(create=True)
-    search = Search(space=space, name=name, warm_start=warm_start or ())
     method = StudyMethod.of(None, search, opened)
+    method.check(space)
     try:
         with in_one_sentence("Could not create the study"):
             study = optuna.create_study(
@@ -94,8 +108,6 @@ def create_study(
             if space:
                 adopt_space(study, space)
             method.record(study)
-            if values is not None:
-                record_possible(study, values)
             if limits:
                 declare_constraints(study, merge_constraints(study, limits))
             if rows is not None and from_csv is not None:
@@ -194,8 +206,12 @@ def delete_study(*, place: Place, yes: bool) -> None:
         "JSON object: name of a parameter -> 'float(0, 1)', or Optuna's JSON for a "
         "distribution: all parameters of this trial; if not given, those of the study."
     ),
-    startup=option("Quasi-random trials before the model decides."),
     trials=option("Number of trials, a batch.", "--trials", "-n"),
+    confirm=option(
+        "Measure the settings that may be the best again, as long as the study has fewer such "
+        "trials and the answer is not settled.",
+        metavar="K",
+    ),
 )
 def ask(
     *,
@@ -203,9 +219,10 @@ def ask(
     place: Place,
     search_space: str | None,
     seed: int | None,
-    startup: int = 10,
+    startup: int | None,
     recipe: str | None,
     fix: list[str] | None,
+    confirm: int = 0,
     trials: int = 1,
     form: str = "json",
     flatten: bool,
@@ -216,9 +233,10 @@ def ask(
     `stoic tell --csv` ends all trials that have one.
 
     A --param adds a parameter to the study or changes its range, from this trial on. If the study
-    was begun with tolerances or a recipe, they count here too.
+    was begun with tolerances or a recipe, or its study file has them, they count here too.
     """
     check_format(form)
+    from stoic.integrations.optuna.confirming import confirms
     from stoic.integrations.recipe import DEFAULT, parse
     from stoic.integrations.recipe_text import meant
     from stoic.tuning.campaign import ask_for
@@ -226,6 +244,7 @@ def ask(
     from stoic.tuning.space import parse_assignments, parse_json
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.stored import known_space
+    from stoic.tuning.study import adopt_space
 
     if search_space is not None and param:
         raise RefusalError("--param and --search-space say the same: leave out one of them.")
@@ -233,22 +252,37 @@ def ask(
     changed = parse_assignments(param or [])
     if trials < 1:
         raise RefusalError(f"-n is a number of trials, at least 1, got {trials}.")
-    study = place.load()
+    request, study = place.request(), place.load()
+    search = Search(space={}) if request is None else request
+    if request is not None:
+        adopt_space(study, request.space)
     known = known_space(study) or {} if changed else {}
     method = None if recipe is None else parse(recipe)
     for replaced in StudyMethod(recipe=method or DEFAULT).replaces(study):
         note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):
-        search = Search(space=space, seed=seed, startup=startup, recipe=method)
+        search = replace(search, space=space, recipe=method or search.recipe)
+        search = search if seed is None else replace(search, seed=seed)
+        search = search if startup is None else replace(search, startup=startup)
         records: list[Record] = []
+        again = []
         try:
-            for trial in ask_for(study, search, fix or [], changed, trials):
+            for trial in ask_for(study, search, fix or [], changed, trials, confirm):
                 records.append({"number": trial.number, "params": dict(trial.params)})
+                again.append(confirms(trial))
         finally:  # also those that were begun before one was refused
             if records:
                 print_records(records if trials > 1 else records[0], form, flatten)
     for name in [name for name in changed if known and name not in known]:
         note(f"note: {name!r} is a new parameter from this trial on; {meant(name, known)}")
+    if numbers := [str(r["number"]) for r, one in zip(records, again, strict=True) if one]:
+        note(f"note: a setting that was run is measured again: trial {', '.join(numbers)}.")
+    if confirm and not all(again):
+        note(
+            f"note: {again.count(False)} of {len(again)} trials go on with the search: the answer "
+            f"is settled, fewer trials than the first ones are complete, or {confirm} measurements "
+            "were begun."
+        )
 
 
 @command(

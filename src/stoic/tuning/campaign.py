@@ -345,11 +345,13 @@ def ask_for(
     fix: Sequence[str],
     changed: Space | None = None,
     count: int = 1,
+    confirm: int = 0,
 ) -> Iterator[Trial]:
     """Suggest new trials, by the aim and the recipe of the study.
 
     ``search`` overrides what is recorded with the study, and ``fix`` has NAME=VALUE. Parameters in
-    ``changed`` are new, or have another range, from the first of these trials on.
+    ``changed`` are new, or have another range, from the first of these trials on. They are the
+    next of so many confirming measurements, if ``confirm`` is not 0.
     """
     known, changed = known_space(study) or {}, changed or {}
     check_changes(known, search.space or changed)
@@ -368,7 +370,7 @@ def ask_for(
     search, fixed = replace(search, space=space), parse_fixed(fix, space)
     method = StudyMethod.of(study, search)
     method.check(space)
-    study.sampler = method.sampler(study, search)
+    study.sampler = method.sampler(study, search, confirm)
     method.record(study)
     for k in range(count):
         # study.ask() would take a queued trial, which has values of its own

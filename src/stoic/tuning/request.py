@@ -122,8 +122,10 @@ def from_study(study: optuna.Study, command: Sequence[str], settings: Settings) 
     return _request(space, command, Path.cwd(), settings, study.study_name)
 
 
-def from_file(path: Path, settings: Settings) -> Request:
+def from_file(path: Path, settings: Settings, by_hand: bool = False) -> Request:
     """Make a request from a study file; ``settings`` override the file.
+
+    If its trials are run ``by_hand``, it needs no program.
 
     The program runs in the directory of the file unless the file names another one; a storage that
     is a file of a relative path is there, too.
@@ -139,7 +141,7 @@ def from_file(path: Path, settings: Settings) -> Request:
         hint = quotes * ("Invalid value" in str(error))
         raise RefusalError(f"{path} is not TOML: {error}{hint}.") from error
     try:
-        return _from_tables(content, path, settings)
+        return _from_tables(content, path, settings, by_hand)
     except RefusalError as refusal:
         raise RefusalError(f"{path}: {refusal}") from refusal
 
@@ -182,15 +184,16 @@ def _settings(said: Table, directory: Path = Path(), **more: Any) -> Settings:
     return cast("Settings", given)
 
 
-def _from_tables(content: Table, path: Path, settings: Settings) -> Request:
+def _from_tables(content: Table, path: Path, settings: Settings, by_hand: bool) -> Request:
     _known(content, _SECTIONS, "section")
     for section, required in _SECTIONS.items():
-        if required and section not in content:
-            raise RefusalError(f"There is no section [{section}].")
+        if required and section not in content and not (by_hand and section == "program"):
+            hint = ": without one, `stoic create-study`, `ask` and `tell` run trials by hand"
+            raise RefusalError(f"There is no section [{section}]{hint * (section == 'program')}.")
         if not isinstance(content.get(section, {}), dict):
             raise RefusalError(f"[{section}] must be a section, not a value.")
     study = _values(content.get("study", {}), _STUDY, "study")
-    program = _values(content["program"], _PROGRAM, "program")
+    program = _values(content.get("program", {"command": []}), _PROGRAM, "program")
     if "command" not in program:
         raise RefusalError("[program] has no command.")
     if not (isinstance(program["command"], str) or _TEXTS[0](program["command"])):
@@ -216,11 +219,17 @@ def _from_tables(content: Table, path: Path, settings: Settings) -> Request:
     merged["aim"] = merge_over(settings.get("aim", {}), file.get("aim", {}))
     directory = path.parent / program.get("directory", ".")
     name = path.stem if path.stem != "study" else here.name or "study"
-    return _request(parse_space(content["parameters"]), program["command"], directory, merged, name)
+    space = parse_space(content["parameters"])
+    return _request(space, program["command"], directory, merged, name, by_hand)
 
 
 def _request(
-    space: Space, command: str | Sequence[str], directory: Path, settings: Settings, name: str
+    space: Space,
+    command: str | Sequence[str],
+    directory: Path,
+    settings: Settings,
+    name: str,
+    by_hand: bool = False,
 ) -> Request:
     objectives, template = settings.get("objectives", ()), Template.parse(command)
     direction, value = settings.get("direction"), settings.get("value")
@@ -247,7 +256,8 @@ def _request(
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
         raise RefusalError(f"timeout must be a number of seconds above 0, got {timeout:g}.")
     check_study_name(settings.get("name"))
-    template.check(space)
+    if template.arguments or not by_hand:
+        template.check(space)
     said, fixed = settings.get("aim", {}), settings.get("fixed", ())
     ending = Ending(settings.get("confirm", 0), settings.get("until_settled"))
     ending.check("--fix" if fixed else "tolerances" if said else None)

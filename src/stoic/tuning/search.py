@@ -136,8 +136,8 @@ class StudyMethod:
             known = met(free, ()) if self.recipe is DEFAULT else None
             build_with_points(self.recipe, Encoding(free, met=known), self.aim)
 
-    def sampler(self, study: optuna.Study | None, search: Search) -> StoicSampler:
-        """Make the sampler of a study, which is None for a new one."""
+    def sampler(self, study: optuna.Study | None, search: Search, confirm: int = 0) -> StoicSampler:
+        """Make the sampler of a study, None for a new one; its next trials ``confirm``."""
         trials = [] if study is None else study.get_trials(deepcopy=False)
         parameters = Parameters.of(trials, 1 if study is None else len(study.directions))
         met = parameters.modelled(shared=self.aim is not None)
@@ -150,6 +150,7 @@ class StudyMethod:
             search_space=search.space if alike else None,
             possible=None if self.possible is None else (self.possible.low, self.possible.high),
             warm_start=self.sources,
+            confirm=confirm,
             **({} if self.aim is None else self.aim.record()),
         )
 

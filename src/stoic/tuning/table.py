@@ -8,6 +8,7 @@ import difflib
 import math
 import re
 import shlex
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -322,6 +323,7 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
             of[k]: d.choices for k, d in space.items() if isinstance(d, CategoricalDistribution)
         }
         _write_points(path, rows, used.difference(_DERIVED), listed)
+    _check_distances(path, rows, limits)
     trials, running, empty = [], 0, set()
     exported = "state" in columns
     numbered = "number" not in of.values()
@@ -342,6 +344,29 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
     unused = tuple(name for name in columns if name and name not in used)
     unlimited = tuple(each.name for each in limited if each.name not in limits)
     return Table(tuple(trials), unused, running, frozenset(empty), unlimited, exported)
+
+
+def _check_distances(
+    path: Path,
+    rows: Iterable[tuple[int, Mapping[str, str | None]]],
+    limits: Mapping[str, tuple[str, Callable[[float], float]]],
+) -> None:
+    """Refuse an output whose distance from the limit, which may be another one, is not the same."""
+    for name, (column, excess) in limits.items():
+        both = [
+            (line, output, distance, distance - excess(output))
+            for line, row in rows
+            if (output := _known(row.get(column), column)) is not None
+            and (distance := _known(row.get(_CONSTRAINT + name), _CONSTRAINT + name)) is not None
+        ]
+        usual = statistics.median(moved for *_, moved in both) if both else 0.0
+        for line, output, distance, moved in both:
+            if abs(moved - usual) > 10.0**-_DIGITS * max(abs(output), abs(distance), abs(usual)):
+                raise RefusalError(
+                    f"{path}, line {line}: {column} is {output:g} and {_CONSTRAINT}{name}, its "
+                    f"distance from the limit, is {distance:g}: they contradict each other, as "
+                    "those of other rows do not. Clear one of them."
+                )
 
 
 def _write_points(
@@ -432,17 +457,6 @@ def _trial(
         for name, (column, excess) in limits.items()
         if (output := _number(row[column], column)) is not None
     }
-    for name, (column, _) in limits.items():
-        distance = _known(row.get(_CONSTRAINT + name), _CONSTRAINT + name)
-        output = _known(row[column], column)
-        if distance is None or output is None:
-            continue
-        digits = 10.0**-_DIGITS
-        if not math.isclose(distance, observed[name], rel_tol=digits, abs_tol=digits * abs(output)):
-            raise RefusalError(
-                f"{column} is {output:g} and {_CONSTRAINT}{name}, its distance from the limit, is "
-                f"{distance:g}: they contradict each other, so clear one of them."
-            )
     pruned = row.get("state") == TrialState.PRUNED.name
     state = TrialState.FAIL if value is None else TrialState.COMPLETE
     return create_trial(

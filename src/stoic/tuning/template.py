@@ -25,6 +25,7 @@ RESERVED = {
 # Whole arguments that only a shell understands: operators, redirections, ~ and variables.
 _SHELL = re.compile(r"\|\|?|&&?|;|\d?(>>?|<)(&\d)?.*|~(/.*)?|\$\w+(/.*)?|\$\(.*", re.DOTALL)
 _OPTION = re.compile(r"--?[A-Za-z]")  # and no number
+_NONE = "There is no program to run: give a command, as in -- python train.py."
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
 
 
@@ -39,16 +40,14 @@ class Template:
     Attributes
     ----------
     arguments:
-        The program and its arguments, as written.
+        The program and its arguments, as written; empty where trials are run by hand.
     """
 
     arguments: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if not self.arguments or not self.arguments[0]:
-            raise RefusalError(
-                "There is no program to run: give a command, as in -- python train.py."
-            )
+        if self.arguments and not self.arguments[0]:
+            raise RefusalError(_NONE)
         for argument in self.arguments:
             _pieces(argument)
             if _SHELL.fullmatch(argument) and not _runs_a_shell(self.arguments):
@@ -76,7 +75,9 @@ class Template:
         }
 
     def check(self, parameters: Iterable[str]) -> None:
-        """Refuse a parameter that is not used, and a placeholder that is not a parameter."""
+        """Refuse no program, an unused parameter, and a placeholder that is no parameter."""
+        if not self.arguments:
+            raise RefusalError(_NONE)
         names = set(parameters)
         for name in sorted(names & RESERVED.keys()):
             raise RefusalError(f"{name!r} cannot name a parameter: {{{name}}} is {RESERVED[name]}.")
