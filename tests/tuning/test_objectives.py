@@ -220,6 +220,24 @@ def test_each_objective_has_a_standard_error(stoic):
     assert (code, "A standard error must be a number, got 'many'" in err) == (2, True), err
 
 
+def test_a_batch_of_several_objectives_is_a_table(stoic):
+    Path("old.csv").write_text("x,loss,gain\n0.1,1,30\n0.9,2,20\n")
+    made = stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL} --from-csv old.csv")
+    assert "added 2 trials: 2 complete" in made[1]
+    header, *rows = stoic("ask -n 3 -f csv")[0].splitlines()
+    filled = [f"{row},{said}" for row, said in zip(rows, ("22,0.4", ",", "nan,0.5"), strict=True)]
+    Path("batch.csv").write_text("\n".join([f"{header},gain,loss", *filled]))
+    for count in (2, 0):  # the second time there is nothing new
+        assert (
+            f"ended {count} running trials; 1 without a value" in stoic("tell --csv batch.csv")[0]
+        )
+    trials = stored().trials
+    assert [t.values for t in trials] == [[1.0, 30.0], [2.0, 20.0], [0.4, 22.0], None, None]
+    assert trials[4].user_attrs[VALUES] == [0.5, None]
+    changed = stoic("tell 2 0.5 22")[1]
+    assert "stoic create-study --from-csv FILE --minimize loss --maximize gain`" in changed
+
+
 def test_with_several_objectives_a_trial_that_says_what_was_run_counts_once(stoic):
     stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL}")
     for number, executed in enumerate(("", "--executed x=0.5", "")):

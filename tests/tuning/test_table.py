@@ -12,7 +12,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState
 
-from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, explain
+from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, VALUES, explain
 from stoic.integrations.optuna.internals import constraint_attrs, constraints
 from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.refusal import RefusalError
@@ -192,6 +192,44 @@ def test_columns_that_contradict_each_other_are_refused(table, tmp_path):
         )
         with pytest.raises(RefusalError, match=reason):
             read_table(path, SPACE, limited)
+
+
+def test_each_of_several_objectives_has_a_column(tmp_path):
+    path, names = tmp_path / "old.csv", ("loss", "x")
+    header = "x,k,loss,values_x,standard_error_loss,standard_error,failed\n"
+    rows = "0.1,a,1,30,0.1,7,\n0.2,b,,20,,,\n0.3,a,,,,,bad\n0.4,b,nan,nan,,,\n"
+    path.write_text(header + rows)
+    read = read_table(path, SPACE, parse_constraints(["loss <= 0.5"]), names)
+    assert read.summary() == "added 4 trials: 1 complete, 3 fail; columns not used: standard_error"
+    study = optuna.create_study(directions=["minimize", "maximize"])
+    study.set_metric_names(list(names))
+    read.add_to(study)
+    whole, part, failed, none = study.trials
+    assert (whole.params["x"], whole.values) == (0.1, [1.0, 30.0])
+    assert whole.user_attrs == {NOISE: [pytest.approx(0.01), None]}
+    assert list(constraints(whole).values()) == [0.5]  # an objective may have a limit
+    assert (part.values, part.user_attrs) == (None, {VALUES: [None, 20.0]})
+    assert (failed.user_attrs, none.user_attrs) == ({FAILED: "bad"}, {})
+    path.write_text(render([trial_record(t, names) for t in study.trials], "csv"))
+    again = read_table(path, SPACE, (), names)
+    assert again.without(study).trials == ()
+    assert again.numbered(study) == {}
+    assert [t.user_attrs.get(NOISE) for t in again.trials] == [
+        t.user_attrs.get(NOISE) for t in study.trials
+    ]
+    path.write_text("number,x,k,loss,values_x\n0,0.1,a,2,30\n")
+    with pytest.raises(RefusalError, match=r"ended with 1\.0 and 30\.0, and its row has 2\.0 and"):
+        read_table(path, SPACE, (), names).numbered(study)
+    for header, reason in (
+        ("x,k,loss,value", "needs a column 'x' for the results"),
+        ("x,k,value", "needs a column 'loss'"),
+    ):
+        path.write_text(f"{header}\n{',1' * (header.count(',') + 1)}\n".replace("\n,", "\n"))
+        with pytest.raises(RefusalError, match=reason):
+            read_table(path, SPACE, (), names)
+    path.write_text("x,k,loss,values_x,failed\n0.1,a,1,,bad\n")
+    with pytest.raises(RefusalError, match="a failure does not go with the value 1"):
+        read_table(path, SPACE, (), names)
 
 
 def test_columns_that_may_be_meant_otherwise(table):

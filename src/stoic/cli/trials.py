@@ -74,7 +74,7 @@ def create_study(
         else:
             objectives = request.goal
     warm = search.warm_start or None
-    given = {"--possible": values, "--from-csv": from_csv, "--warm-start": warm}
+    given = {"--possible": values, "--warm-start": warm}
     beside = next((option for option, value in given.items() if value is not None), None)
     if len(objectives) > 1 and beside is not None:
         raise RefusalError(f"{beside} works with one objective: leave it out.")
@@ -83,7 +83,8 @@ def create_study(
     ]
     space = search.space
     # Before the storage is opened: a table that is refused creates no file
-    rows = None if from_csv is None else read_table(from_csv, space, limits)
+    named = [each.name for each in objectives] if len(objectives) > 1 else []
+    rows = None if from_csv is None else read_table(from_csv, space, limits, named)
     name, opened = place.name, place.open(create=True)
     method = StudyMethod.of(None, search, opened)
     method.check(space)
@@ -112,7 +113,8 @@ def create_study(
                 declare_constraints(study, merge_constraints(study, limits))
             if rows is not None and from_csv is not None:
                 if skip_if_exists:  # it may have other constraints
-                    rows = read_table(from_csv, space, merge_constraints(study, limits))
+                    limits = merge_constraints(study, limits)
+                    rows = read_table(from_csv, space, limits, objective_names(study))
                 new = _without_known(rows, study)
                 try:
                     new.add_to(study)
@@ -364,8 +366,8 @@ def tell(
         from stoic.tuning.table import read_table
 
         study = place.load()
-        check_single(study, "--csv")
-        rows = read_table(csv, known_space(study) or {}, merge_constraints(study, ()))
+        space, limits = known_space(study) or {}, merge_constraints(study, ())
+        rows = read_table(csv, space, limits, objective_names(study))
         with in_one_sentence("Could not add the trials"):
             left = _ended(rows, study)
             new = left if repeats else _without_known(left, study)

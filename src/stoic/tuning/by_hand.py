@@ -21,6 +21,7 @@ from stoic.integrations.optuna.possible import stored_possible
 from stoic.integrations.optuna.unmodelled import declared_constraints
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import observed_constraints
+from stoic.tuning.objectives import stored_objectives
 from stoic.tuning.space import parse_as, parse_named
 from stoic.tuning.trials import as_stored
 
@@ -104,33 +105,30 @@ def tell_number(
             raise RefusalError(f"{refused}: {_there(study, len(trials))}.") from error
         if trials[number].state.is_finished():
             state = trials[number].state.name.lower()
-            again = "tell its trials to a new study"
-            if len(study.directions) == 1:
-                options = ["--from-csv FILE", f"--direction {study.direction.name.lower()}"]
-                limits = declared_constraints(study).values()
-                options += [f"--constraint {shlex.quote(written)}" for written in limits]
-                if (possible := stored_possible(study)) is not None:
-                    options.append(f"--possible {possible.low:g} {possible.high:g}")
-                again = (
-                    "write the study to a file with `stoic trials -f csv`, correct it there, and "
-                    "make a new study of it, without the trials that run now, with `stoic "
-                    f"create-study {' '.join(options)}` and its parameters"
-                )
+            options = [f"--{o.direction} {shlex.quote(o.name)}" for o in stored_objectives(study)]
+            options = options or [f"--direction {study.direction.name.lower()}"]
+            limits = declared_constraints(study).values()
+            options += [f"--constraint {shlex.quote(written)}" for written in limits]
+            if (possible := stored_possible(study)) is not None:
+                options.append(f"--possible {possible.low:g} {possible.high:g}")
             raise RefusalError(
-                f"{refused}: it has ended ({state}), and a result cannot be changed where it is: "
-                f"{again}."
+                f"{refused}: it has ended ({state}), and a result cannot be changed where it is. "
+                "What was measured again is a row of a table without numbers, for `stoic tell "
+                "--csv`. To correct it, write the study to a file with `stoic trials -f csv`, "
+                "correct it there, and make a new study of that, without the trials that run now, "
+                f"with `stoic create-study --from-csv FILE {' '.join(options)}` and its parameters."
             ) from error
         raise RefusalError(f"{refused}: {error}") from error
 
 
 def end_running(study: optuna.Study, trial: FrozenTrial, row: FrozenTrial) -> None:
     """End a running trial as the row of a table says."""
-    notes, value, state = dict(row.user_attrs), row.value, row.state
+    notes, values, state = dict(row.user_attrs), row.values, row.state
     if CENSORED in notes:
-        notes[CENSORED], value, state = value, None, TrialState.PRUNED
+        notes[CENSORED], values, state = row.value, None, TrialState.PRUNED
     _annotate(study, trial, notes, constraints(row))
     # Somebody else may have ended it meanwhile
-    study.tell(trial.number, value, state, skip_if_finished=True)
+    study.tell(trial.number, values, state, skip_if_finished=True)
 
 
 def _annotate(
@@ -161,7 +159,8 @@ def _check_count(study: optuna.Study, number: int, value: object, values: Sequen
     if not (names := ", ".join(objective_names(study))):
         raise RefusalError(
             f"One trial at a time: got {count}, and the study {study.study_name!r} has one "
-            "objective."
+            "objective. A second measurement is a trial of its own, of `stoic ask --fix`, or a row "
+            "of a table without numbers, for `stoic tell --csv`."
         )
     raise RefusalError(
         f"Got {count} for trial {number}, and the study {study.study_name!r} has {names}: give one "

@@ -22,7 +22,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from rich.console import Console
 from rich.progress import track
 
-from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
+from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, VALUES
 from stoic.integrations.optuna.encoding import as_written, check_fixed
 from stoic.integrations.optuna.executed import check_executed, run_with, unknown
 from stoic.integrations.optuna.internals import constraint_attrs, constraints, possible
@@ -35,11 +35,14 @@ from stoic.tuning.failure import parse_kind
 from stoic.tuning.space import Space, check_name, parse_as
 
 _PARAMETER = "params_"  # before names, in the table that stoic trials -f csv writes
+_VALUE, _ERROR = "values_", "standard_error_"  # before names of objectives, if there are several
 _CONSTRAINT, _OUTPUT = "constraints_", "outputs_"
 _EXECUTED = "executed_"  # before names of parameters that were run with another value
 _BESIDE = ("failed", "standard_error", "censored")
 _NOTES = ("user_attrs_", "system_attrs_")  # before names of attributes, there
-_ATTRIBUTES = {f"{_NOTES[0]}{key}": key for key in (FAILED, FAILURE, NOISE, CENSORED, EXECUTED)}
+_ATTRIBUTES = {
+    f"{_NOTES[0]}{key}": key for key in (FAILED, FAILURE, NOISE, CENSORED, EXECUTED, VALUES)
+}
 _BESIDE_ATTRIBUTES = {
     NOISE: "a standard error",
     EXECUTED: "an executed parameter",
@@ -101,8 +104,8 @@ class Table:
             names = sorted(trial.params.keys() | row.params.keys())
             other = [n for n in names if not _alike(trial.params.get(n), row.params.get(n))]
             ended = trial.state.is_finished()
-            known = _alike(row.value, trial.value)
-            corrected = ended and known and row.value is not None and len(other) < len(names)
+            known = _all_alike(row.values, trial.values)
+            corrected = ended and known and row.values is not None and len(other) < len(names)
             if other and (ended or self.exported) and not corrected:
                 continue  # of another study
             if other:
@@ -122,10 +125,10 @@ class Table:
                 raise RefusalError(f"Two rows have the number {row.number}.")
             if ended and row.number not in self.empty and not known:
                 raise RefusalError(
-                    f"Trial {row.number} has ended with {trial.value}, and its row has "
-                    f"{row.value}: a result cannot be changed where it is. Correct it in the table "
-                    "of `stoic trials -f csv`, and make a new study of that; if the rows are other "
-                    "trials, leave out the column number."
+                    f"Trial {row.number} has ended with {_written(trial.values)}, and its row has "
+                    f"{_written(row.values)}: a result cannot be changed where it is. Correct it "
+                    "in the table of `stoic trials -f csv`, and make a new study of that; if the "
+                    "rows are other trials, leave out the column number."
                 )
             if ended and row.number not in self.empty and (more := _added(row, trial)) is not None:
                 raise RefusalError(
@@ -187,8 +190,10 @@ def _added(row: FrozenTrial, trial: FrozenTrial) -> str | None:
     """Describe what a row has beside the value, and the trial of its number has not or differs."""
     there = constraints(trial)
     for name, excess in constraints(row).items():
+        known = there.get(name, math.inf)
         # The output has seven digits, and its distance from the limit has fewer
-        if name not in there or not math.isclose(excess, there[name], rel_tol=1e-4, abs_tol=1e-9):
+        same = math.isclose(excess, known, rel_tol=1e-4, abs_tol=1e-9)
+        if not same and not (math.isnan(excess) and math.isnan(known)):
             return f"a value of the constraint {printable(name)}"
     for key, what in _BESIDE_ATTRIBUTES.items():
         if key == EXECUTED:
@@ -203,7 +208,17 @@ def _added(row: FrozenTrial, trial: FrozenTrial) -> str | None:
 
 def _meant(name: str) -> str:
     near = difflib.get_close_matches(name.lower(), _BESIDE, n=1, cutoff=0.75)
-    return f" (did you mean {near[0]}?)" if near else ""
+    return f" (did you mean {near[0]}?)" if near and name not in _BESIDE else ""
+
+
+def _written(values: Sequence[float] | None) -> str:
+    return "no value" if values is None else " and ".join(map(str, values))
+
+
+def _all_alike(one: Sequence[float] | None, other: Sequence[float] | None) -> bool:
+    if one is None or other is None or len(one) != len(other):
+        return one == other
+    return all(map(_alike, one, other))
 
 
 def _alike(one: object, other: object) -> bool:
@@ -229,14 +244,21 @@ def _result(trial: FrozenTrial) -> tuple[object, ...]:
     return params, values, bound, notes.get(FAILED), _rounded(notes.get(NOISE)), limits
 
 
-def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> Table:
+def read_table(
+    path: Path,
+    space: Space,
+    limited: Sequence[Constraint] = (),
+    objectives: Sequence[str] = (),
+) -> Table:
     """Read finished trials from a CSV file with a header.
 
     Its columns are each parameter of the ``space``, as its name or ``params_`` and its name;
     ``value``, empty or nan for a failed trial; perhaps ``failed``, the kind of a failure,
     ``standard_error`` of the value, ``censored``, true if the value is a bound, at least as bad as
     which it would be, ``executed_`` and the name of a parameter that was run with another value,
-    and ``constraints_`` and a name for an output that satisfies it up to 0. Outputs that are
+    and ``constraints_`` and a name for an output that satisfies it up to 0. With several
+    ``objectives`` each has a column of its name, or ``values_`` and its name, and perhaps
+    ``standard_error_`` and its name. Outputs that are
     ``limited`` have columns of their names, or ``outputs_`` and these. Or it is what ``stoic trials
     -f csv`` writes: of that, trials that have not ended are left out, and a trial need not have
     each parameter. Where a spreadsheet separates columns by semicolons or tabs, numbers may have a
@@ -264,14 +286,25 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
     for name, count in Counter(columns).items():
         if count > 1 and name:  # empty ones are left of cells that were cleared
             raise RefusalError(f"{path} has {count} columns {name!r}.")
-    if "value" not in columns:
-        there = ", ".join(columns) or "none"
-        raise RefusalError(f"{path} needs a column 'value' for the results: there are {there}.")
+    value_of = {"": "value"}  # name of an objective -> its column
+    if objectives:
+        value_of = {
+            name: next((c for c in (_VALUE + name, name) if c in columns and c not in space), name)
+            for name in objectives
+        }
+    error_of = {name: (_ERROR + name).rstrip("_") for name in value_of}
+    for needed in value_of.values():
+        if needed not in columns or needed in space:
+            there = ", ".join(columns) or "none"
+            raise RefusalError(
+                f"{path} needs a column {needed!r} for the results: there are {there}."
+            )
     if not space:
         if mark != ",":
             _write_points(path, rows, columns, {})
-        outputs = {name for each in limited for name in (each.name, _OUTPUT + each.name)}
-        first, options = _suggestion([name for name in columns if name not in outputs], rows)
+        no_parameter = {name for each in limited for name in (each.name, _OUTPUT + each.name)}
+        no_parameter.update(value_of.values(), error_of.values())
+        first, options = _suggestion([name for name in columns if name not in no_parameter], rows)
         raise RefusalError(
             f"The ranges of the parameters are missing. {first}As wide as the data in {path} they "
             f"are, and should be wider where better settings may be: {options}"
@@ -291,15 +324,17 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
         for column in (_EXECUTED + name, _EXECUTED + _PARAMETER + name)
         if column not in of.values()
     }
-    taken = {"value", *of.values(), *run, *_BESIDE, *_ATTRIBUTES, *_DERIVED}
+    known = {*value_of.values(), *error_of.values(), "failed", *(() if objectives else _BESIDE)}
+    taken = {*known, *of.values(), *run, *_ATTRIBUTES, *_DERIVED}
     free = [name for name in columns if name not in taken]
     limits: dict[str, tuple[str, Callable[[float], float]]] = {
         name.removeprefix(_CONSTRAINT): (name, float)
         for name in free
         if name.startswith(_CONSTRAINT)
     }
+    outputs = [*free, *(value_of.values() if objectives else ())]  # an objective may have a limit
     for each in limited:
-        column = next((name for name in (_OUTPUT + each.name, each.name) if name in free), None)
+        column = next((name for name in (_OUTPUT + each.name, each.name) if name in outputs), None)
         if column is None and each.name in limits:
             raise RefusalError(
                 f"{path} has {_CONSTRAINT}{each.name}, the distance from a limit that it does not "
@@ -332,13 +367,14 @@ def read_table(path: Path, space: Space, limited: Sequence[Constraint] = ()) -> 
             running += 1
             continue
         try:
-            trials.append(_trial(row, of, limits, run, space))
+            trials.append(_trial(row, of, limits, run, space, value_of, error_of))
         except RefusalError as refusal:
             raise RefusalError(f"{path}, line {line}: {refusal}") from refusal
         number = (row.get("number") or "").strip()
         if numbered and number.isdecimal():
             trials[-1].number = int(number)
-            ended = any((row.get(column) or "").strip() for column in ("value", "failed"))
+            ending = (*value_of.values(), "failed")
+            ended = any((row.get(column) or "").strip() for column in ending)
             if not (ended or exported):
                 empty.add(int(number))
     unused = tuple(name for name in columns if name and name not in used)
@@ -397,13 +433,15 @@ def _trial(
     limits: Mapping[str, tuple[str, Callable[[float], float]]],
     run: Mapping[str, str],
     space: Space,
+    value_of: Mapping[str, str],
+    error_of: Mapping[str, str],
 ) -> FrozenTrial:
     if (more := row.get(None)) is not None:  # type: ignore[call-overload]  # of csv.DictReader
         raise RefusalError(
             f"there are more cells than columns ({', '.join(map(str, more))} is beyond the last). "
             "Between commas the decimal mark is a point, and a text with a comma stands in quotes."
         )
-    if any(row[column] is None for column in (*of.values(), "value")):
+    if any(row[column] is None for column in (*of.values(), *value_of.values())):
         raise RefusalError("there are fewer cells than columns: is the end of the line missing?")
     params: dict[str, Any] = {}
     own_table = not {"state", "number"}.isdisjoint(row)
@@ -420,19 +458,19 @@ def _trial(
             )
     own = {name: space[name] for name in params}
     check_fixed(params, own, "the study has")
-    value = _known(row["value"], "value")
+    values = [_known(row[column], column) for column in value_of.values()]
+    present = [value for value in values if value is not None]
     attributes: dict[str, Any] = {}
     if kind := (row.get("failed") or "").strip():
-        if value is not None:
-            raise RefusalError(f"a failure does not go with the value {value:g}.")
+        if present:
+            raise RefusalError(f"a failure does not go with the value {present[0]:g}.")
         attributes[FAILED] = parse_kind(kind, "failed")
-    if (error := _known(row.get("standard_error"), "standard_error")) is not None:
-        if (noise := noise_of(error)) is None:
-            raise RefusalError(
-                f"standard_error must be a number above 0, got {error:g}: leave the cell empty "
-                "where it is not known, as that of no success among n."
-            )
-        attributes[NOISE] = noise
+    several = len(values) > 1
+    if several and present and len(present) < len(values):
+        attributes[VALUES] = values
+    noises = [_noise(row.get(column), column) for column in error_of.values()]
+    if any(noise is not None for noise in noises):
+        attributes[NOISE] = noises if several else noises[0]
     for key, there in _exported(row).items():
         if not _alike(attributes.get(key, there), there):
             column = {NOISE: "standard_error", FAILED: "failed"}.get(key, key)
@@ -447,8 +485,8 @@ def _trial(
         if text := (row.get(column) or "").strip():
             executed = {name: check_executed(name, parse_as(space[name], text), own)}
             attributes[EXECUTED] = attributes.get(EXECUTED, {}) | executed
-    if _is_true((row.get("censored") or "").strip()):
-        if value is None:
+    if not several and _is_true((row.get("censored") or "").strip()):
+        if not present:
             raise RefusalError("a bound needs a value.")
         attributes[CENSORED] = True
     # A constraint that is nan was measured, and is not known to be satisfied
@@ -458,10 +496,11 @@ def _trial(
         if (output := _number(row[column], column)) is not None
     }
     pruned = row.get("state") == TrialState.PRUNED.name
-    state = TrialState.FAIL if value is None else TrialState.COMPLETE
+    whole = len(present) == len(values)
+    state = TrialState.COMPLETE if whole else TrialState.FAIL
     return create_trial(
         state=TrialState.PRUNED if pruned else state,
-        value=value,
+        values=present if whole else None,
         params=params,
         distributions=own,
         user_attrs=attributes,
@@ -469,13 +508,29 @@ def _trial(
     )
 
 
+def _noise(text: str | None, column: str) -> float | None:
+    """Return the noise variance by a cell with a standard error; None if it is empty."""
+    if (error := _known(text, column)) is None:
+        return None
+    if (noise := noise_of(error)) is None:
+        raise RefusalError(
+            f"{column} must be a number above 0, got {error:g}: leave the cell empty where it is "
+            "not known, as that of no success among n."
+        )
+    return noise
+
+
 def _exported(row: Mapping[str, str | None]) -> dict[str, Any]:
     """Return the attributes that ``stoic trials -f csv`` wrote, as they were stored."""
     found: dict[str, Any] = {}
     for column, key in _ATTRIBUTES.items():
         if text := (row.get(column) or "").strip():
+            if key == VALUES:
+                continue  # the values have columns, too
             if key == EXECUTED:
                 found[key] = _dictionary(text, column)
+            elif key == NOISE and text.startswith("["):
+                found[key] = [_known(each.strip(" '"), column) for each in _items(text)]
             elif key in (FAILED, FAILURE):
                 found[key] = text
             else:
@@ -492,6 +547,11 @@ def _dictionary(text: str, column: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise RefusalError(f"{column} must be as in {{'heat': 61.2}}, got {text!r}.")
     return found
+
+
+def _items(text: str) -> list[str]:
+    """Split a list of numbers, as it is stored; None is an empty text."""
+    return text.strip("[]").replace("None", "").split(",")
 
 
 def _is_true(text: str) -> bool:
