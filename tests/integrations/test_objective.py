@@ -101,6 +101,22 @@ def test_the_observed_best_may_be_moved_less_far():
     assert explain(study).certified is explain(study).certified_observed is None
 
 
+def test_what_a_constraint_rather_forbids_is_not_certified():
+    """Its own value, with noise, is at the limit: the setting with the most room is beyond it."""
+    study, space = optuna.create_study(), {"heat": SPACE["heat"]}
+    rng = np.random.default_rng(0)
+    for heat in np.linspace(0.0, 100.0, 51):
+        excess = (heat - 60.0) / 100.0 + 0.02 * rng.standard_normal()
+        excess = -0.001 if heat == 70.0 else excess  # which is 0.1 by all others
+        add(
+            study, {"heat": heat}, space, (heat - 70.0) ** 2 / 1e3, system={"constraints": [excess]}
+        )
+    known = explain(study, aim=RobustObjective(threshold=0.4, tolerance=HEAT))
+    assert known.observed_best.params["heat"] == 70.0
+    assert known.recommended.params["heat"] <= 60.0
+    assert known.certified.constraints_radius > 0.0
+
+
 def test_the_curve_says_what_is_left_of_the_value():
     study = searched(n_trials=25, threshold=0.4, tolerance=HEAT)
     found = explain(study).certified

@@ -292,6 +292,7 @@ def test_how_far_constraints_hold_is_said_beside():
     assert anywhere.constraints_radius == math.inf
     assert anywhere.sentence().endswith(f"{hold}wherever heat is in range")
     active = warm(60.0, best=60.0 - 1e-6)
+    # Nothing else is good enough
     assert active.sentence().endswith("; a constraint may be violated even without any move")
 
 

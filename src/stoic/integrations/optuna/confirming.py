@@ -38,6 +38,7 @@ from stoic.integrations.optuna.internals import (
 from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.integrations.optuna.partial import has_value
+from stoic.integrations.optuna.permitted import permitted, safest
 from stoic.integrations.optuna.possible import is_result
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.unmodelled import CONFIRM, modelled_space, violates
@@ -313,7 +314,7 @@ def reliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], tried: Array)
     Unless that holds for all of the settings ``tried`` (k, d); and those that are less likely to be
     feasible than others.
     """
-    tried = synced.safest(tried)
+    tried = safest(synced, tried)
     if not any(map(confirms, trials)) or not len(tried):
         return tried
     kept = ~_unreliable(synced, trials, tried)
@@ -351,7 +352,7 @@ def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Stand
     if not tried:
         return None
     settings = np.array([x for _, x in tried])
-    settings = settings[synced.permitted([t for t, _ in tried], settings)]
+    settings = settings[permitted(synced, [t for t, _ in tried], settings)]
     if not len(settings):
         return None
     settings = reliable(synced, trials, np.unique(settings, axis=0))

@@ -32,6 +32,7 @@ from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_a
 from stoic.integrations.optuna.objectives import needs_one
 from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.penalties import penalties
+from stoic.integrations.optuna.permitted import permitted
 from stoic.integrations.optuna.possible import PossibleValues, is_result, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.undecided import (
@@ -281,9 +282,14 @@ class _Compared:
         return np.array([trust[self.number[t.number]] for t in self.at])
 
     @cached_property
+    def limits(self) -> Constraints | None:
+        """Models of the constraints, where the policy, for moved inputs, weighs none."""
+        return _constraints(self)
+
+    @cached_property
     def permitted(self) -> Booleans:
         """Mask of the compared trials that their constraints permit, (n,)."""
-        return self.synced.permitted(self.at, self.settings)
+        return permitted(self.synced, self.at, self.settings)
 
     def has_given(self, trial: FrozenTrial) -> bool:
         """Return True if a trial has the values that are given."""
@@ -305,8 +311,18 @@ class _Compared:
             if len(tried := np.unique(self.settings[level & inside & self.permitted], axis=0)):
                 break
         if self.reading.aim is not None:
-            return self.synced.safest(tried)
+            return self._safe(tried, self.reading.aim)
         return reliable(self.synced, self.reading.trials, tried)
+
+    def _safe(self, tried: Array, aim: RobustObjective) -> Array:
+        """Leave out settings that are less likely to be feasible, if others are good enough."""
+        if not len(tried) or self.limits is None:
+            return tried
+        safe = tried[self.limits.safest(tried)]
+        if isinstance(aim.threshold, str) or aim.threshold is None:
+            return safe
+        lower, _ = Band(self.estimate, WIDTH).bounds(safe)
+        return safe if lower.max() >= self.reading.sign * aim.threshold else tried
 
     def recommend(self, tried: Array) -> Recommendation:
         """Recommend one of the settings ``tried``, or any in the part if there are none."""
@@ -557,7 +573,6 @@ def _with_certificates(
     """
     learner, encoding, sign = compared.learner, compared.synced.encoding, compared.reading.sign
     threshold, reached = _threshold(recommendation), None
-    limits = _constraints(compared)
     if threshold is not None:
         learner.rng = np.random.default_rng(0)  # fixed: the same trials give the same answer
         choice = learner.ask(among=compared.part, pending=())
@@ -568,7 +583,7 @@ def _with_certificates(
         params = params if trial is None else trial.params
         if params is None or not encoding.contains(params):
             return None
-        return certified(learner, encoding, aim, sign, params, threshold, reached, limits)
+        return certified(learner, encoding, aim, sign, params, threshold, reached, compared.limits)
 
     best = explanation.observed_best
     doubted = best is not None and explanation.trust_of(best.number) < DISTRUSTED
@@ -587,7 +602,7 @@ def _with_certificates(
 
 
 def _constraints(compared: _Compared) -> Constraints | None:
-    """Model the constraints of a study whose policy, for moved inputs, weighs none.
+    """Model the constraints of a study by their values alone.
 
     Violations that are no numbers, or that the models distrust side by side, are classified, too.
     """

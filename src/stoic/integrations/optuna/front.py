@@ -24,6 +24,7 @@ from stoic.integrations.optuna.objectives import (
     signs,
     values_of,
 )
+from stoic.integrations.optuna.permitted import permitted
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.undecided import plain, undecided
 from stoic.integrations.optuna.unmodelled import (
@@ -117,7 +118,7 @@ def explain_front(
 
     settings = np.array([synced.run(t) for t in at])
     rows_at = np.array([number[t.number] for t in at])
-    allowed = synced.permitted(at, settings) & _has(synced, at, given)
+    allowed = permitted(synced, at, settings) & _has(synced, at, given)
     recommended = _recommended(learner, at, rows_at, settings, allowed, synced.feasibility())
     front = tuple(
         FrontPoint(

@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic import recipes
 from stoic.balancing import Balanced
-from stoic.data import DISTRUSTED, FAILURES, Array, Booleans, Choice, FailureKind, Observations
+from stoic.data import DISTRUSTED, FAILURES, Array, Choice, FailureKind, Observations
 from stoic.domains import Finite
 from stoic.integrations.optuna.coordinates import Numbers
 from stoic.integrations.optuna.earlier import EarlierStudy, stored_sources
@@ -38,7 +38,7 @@ from stoic.integrations.optuna.turns import announced
 from stoic.integrations.optuna.unmodelled import FAILED, Parameters, violates
 from stoic.integrations.recipe import DEFAULT, Recipe, build_learner, in_direction
 from stoic.learner import Learner
-from stoic.models.constraints import SURE, Constraints
+from stoic.models.constraints import Constraints
 from stoic.models.feasibility import Feasibility
 from stoic.objectives import MultiLearner
 from stoic.pending import NothingLeftError, WaitingError
@@ -533,12 +533,6 @@ class SyncedLearner:
         known = [each(x) for each in (constraints, successes) if each is not None]
         return np.prod(known, axis=0) if known else None
 
-    def safest(self, x: Array) -> Array:
-        """Return those of the points ``x`` (k, d) that are no less likely to be feasible."""
-        if not len(x) or (feasibility := self.feasibility()) is None:
-            return x
-        return x[feasibility.safest(x)]
-
     def distrusted_constraints(self) -> dict[str, tuple[int, ...]]:
         """Return name of a constraint -> numbers of the trials whose value of it is distrusted."""
         if not self._limited:
@@ -550,40 +544,6 @@ class SyncedLearner:
             if len(doubtful):
                 found[name] = tuple(self._limited[name][k] for k in doubtful)
         return found
-
-    def permitted(self, trials: Sequence[FrozenTrial], settings: Array) -> Booleans:
-        """Mask of trials, run at ``settings`` (n, d), that may be recommended by their constraints.
-
-        They satisfy them, unless a value that does is distrusted and they rather do not; or hold
-        them likely all the same, where a violation may be noise or an outlier. It is no noise where
-        all satisfied values are one number, as of max(violation, 0).
-        """
-        values = [constraints(trial) for trial in trials]
-        satisfied = np.array([not violates(trial) for trial in trials], dtype=bool)
-        if (feasibility := self.feasibility()) is None:
-            return satisfied
-        distrusted = self.distrusted_constraints()
-        exact = set()
-        for name in {name for each in values for name in each}:
-            kept = [v for each in values if (v := each.get(name, math.nan)) <= 0.0]
-            if len(set(kept)) == 1 and (kept[0] == 0.0 or len(kept) > 1):
-                exact.add(name)
-
-        def excused(trial: FrozenTrial, name: str, value: float) -> bool:
-            if math.isnan(value):
-                return False
-            certain = value > 0.0 and name in exact
-            return not certain or trial.number in distrusted.get(name, ())
-
-        known = [
-            all(excused(trial, name, value) for name, value in each.items())
-            for trial, each in zip(trials, values, strict=True)
-        ]
-        wrong = set().union(*distrusted.values())
-        doubted = np.array([trial.number in wrong for trial in trials], dtype=bool)
-        likely = feasibility(settings)
-        satisfied &= ~(doubted & (likely < 0.5))
-        return np.asarray(satisfied | (np.array(known) & (likely >= SURE)))
 
     @property
     def single(self) -> Learner | Balanced:

@@ -1,0 +1,60 @@
+"""Trials and settings that may be recommended by their constraints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from optuna.trial import FrozenTrial
+
+from stoic.data import Array, Booleans
+from stoic.integrations.optuna.internals import constraints
+from stoic.integrations.optuna.synced_learner import SyncedLearner
+from stoic.integrations.optuna.unmodelled import violates
+from stoic.models.constraints import SURE
+
+
+def safest(synced: SyncedLearner, x: Array) -> Array:
+    """Return those of the points ``x`` (k, d) that are no less likely to be feasible than others.
+
+    That is with a probability of 0.9, if there are such ones.
+    """
+    if not len(x) or (feasibility := synced.feasibility()) is None:
+        return x
+    return x[feasibility.safest(x)]
+
+
+def permitted(synced: SyncedLearner, trials: Sequence[FrozenTrial], settings: Array) -> Booleans:
+    """Mask of trials, run at ``settings`` (n, d), that may be recommended by their constraints.
+
+    They satisfy them, unless a value that does is distrusted and they rather do not; or hold
+    them likely all the same, where a violation may be noise or an outlier. It is no noise where
+    all satisfied values are one number, as of max(violation, 0).
+    """
+    values = [constraints(trial) for trial in trials]
+    satisfied = np.array([not violates(trial) for trial in trials], dtype=bool)
+    if (feasibility := synced.feasibility()) is None:
+        return satisfied
+    distrusted = synced.distrusted_constraints()
+    exact = set()
+    for name in {name for each in values for name in each}:
+        kept = [v for each in values if (v := each.get(name, math.nan)) <= 0.0]
+        if len(set(kept)) == 1 and (kept[0] == 0.0 or len(kept) > 1):
+            exact.add(name)
+
+    def excused(trial: FrozenTrial, name: str, value: float) -> bool:
+        if math.isnan(value):
+            return False
+        certain = value > 0.0 and name in exact
+        return not certain or trial.number in distrusted.get(name, ())
+
+    known = [
+        all(excused(trial, name, value) for name, value in each.items())
+        for trial, each in zip(trials, values, strict=True)
+    ]
+    wrong = set().union(*distrusted.values())
+    doubted = np.array([trial.number in wrong for trial in trials], dtype=bool)
+    likely = feasibility(settings)
+    satisfied &= ~(doubted & (likely < 0.5))
+    return np.asarray(satisfied | (np.array(known) & (likely >= SURE)))
