@@ -483,6 +483,8 @@ def test_a_study_file_without_a_program_is_run_by_hand(stoic):
     ):
         refused = stoic(*command)
         assert (refused.code, said in refused.err) == (2, True), refused.err
+    Path("plain.toml").write_text('[study]\nconfirm = 3\n[parameters]\nx = "float(0, 1)"\n')
+    assert "stoic ask --confirm K measures" in stoic("create-study", "plain.toml").err
     Path("oven.toml").write_text(BENCH.replace("10", "20"))
     assert "another search space" in stoic("ask", "oven.toml").err
 

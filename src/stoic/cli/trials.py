@@ -49,6 +49,7 @@ def create_study(
     from stoic.integrations.optuna.objectives import objective_names
     from stoic.integrations.optuna.possible import PossibleValues
     from stoic.tuning.constraint import declare_constraints, merge_constraints, parse_constraints
+    from stoic.tuning.ending import Ending
     from stoic.tuning.objectives import check_direction, merge_objectives, parse_objectives
     from stoic.tuning.search import Search, StudyMethod
     from stoic.tuning.space import parse_assignments
@@ -130,6 +131,11 @@ def create_study(
             f"There is a study {name!r} already: give another name or --skip-if-exists."
         ) from error
     print(printable(study.study_name))
+    if request is not None and (request.ending != Ending() or request.repeats > 1):
+        note(
+            "note: confirm, until_settled and repeats of the file are for stoic tune; by hand, "
+            "stoic ask --confirm K measures settings again."
+        )
     if len(objectives) > 1:
         names = ", ".join(printable(each) for each in objective_names(study))
         note(f"note: a trial has its values in this order: {names}.")

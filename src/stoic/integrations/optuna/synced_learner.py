@@ -27,6 +27,7 @@ from stoic.integrations.optuna.encoding import Encoding, met
 from stoic.integrations.optuna.executed import EXECUTED, executed
 from stoic.integrations.optuna.internals import constraints, storage_of, study_id
 from stoic.integrations.optuna.keeper import ModelKeeper
+from stoic.integrations.optuna.noise import TypicalNoise
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.objectives import needs_one, noises_of, signs, values_of
 from stoic.integrations.optuna.partial import Unfinished, diverged, ended_early, noise_variance
@@ -153,6 +154,7 @@ class SyncedLearner:
         revises = isinstance(self.learner, Learner) and not self.learner.plans
         bad = self.penalties.values
         self.unfinished = Unfinished(self.sign, self.possible, bad) if revises else None
+        self._typical = TypicalNoise() if revises else None
         self.asking: dict[int, Choice] = {}  # by trial: the query that its result answers
         self.observed: list[int] = []  # number of the trial behind each observation
         self.failed: list[int] = []  # and behind each failure
@@ -289,6 +291,9 @@ class SyncedLearner:
                 if (x := self.run(trial)) is not None:
                     self._tell(trial, x)
             self.unfinished.revise(self.learner)
+        if self._typical is not None:
+            assert isinstance(self.learner, Learner)
+            self._typical.revise(self.learner)
         if known:
             self.keeper.resume()
 
@@ -344,6 +349,8 @@ class SyncedLearner:
         else:
             y = np.full(len(self.signs), np.nan) if values is None else self.signs * values
             noise = noises_of(trial, len(y)) if len(y) > 1 else noise_variance(trial)
+            if self._typical is not None:
+                noise = self._typical.of(trial, len(self.observed), float(y[0]))
             tell(x, y, noise, choice=choice)
         self.observed.append(trial.number)
 

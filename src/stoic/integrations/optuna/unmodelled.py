@@ -18,8 +18,9 @@ from stoic.integrations.optuna.coordinates import Branches, Numbers
 from stoic.integrations.optuna.encoding import as_written, number_text, spanning
 from stoic.integrations.optuna.executed import refused
 from stoic.integrations.optuna.internals import constraints, possible, same_range
+from stoic.integrations.optuna.noise import too_wide
 from stoic.integrations.optuna.objectives import NOISE, VALUES, measured, noises_of, states_bound
-from stoic.integrations.optuna.partial import bound_trouble, noise_variance
+from stoic.integrations.optuna.partial import bound_trouble, has_value, noise_variance
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
 
@@ -397,6 +398,7 @@ def all_unusable(trials: Sequence[FrozenTrial], objectives: int = 1) -> tuple[st
         ),
         *(f"Trial {number}: {reason}." for number, reason in parts[:_LISTED]),
         *[f"More that was run is not used as reported: trials {_listed(more)}."] * bool(more),
+        *(too_wide(list(filter(has_value, trials))) if objectives == 1 else ()),
     )
 
 
