@@ -4,6 +4,7 @@ import json
 import math
 import random
 import sys
+from dataclasses import replace
 
 import optuna
 import pytest
@@ -18,6 +19,7 @@ from stoic.integrations.optuna.confirming import CONFIRM, confirmations, confirm
 from stoic.integrations.optuna.settling import remaining_gain
 from stoic.integrations.optuna.terminator import NoiseEvaluator, RemainingGainEvaluator
 from stoic.refusal import RefusalError
+from stoic.tuning.ending import Ending
 from stoic.tuning.program import Result
 from stoic.tuning.repeats import repeated, surpassed_in
 from stoic.tuning.stored import known_space
@@ -374,9 +376,18 @@ def test_tune_repeats_each_trial():
 
 def test_a_search_ends_when_more_trials_gain_little():
     result = tune(noisy(sd=0.001), SPACE, n_trials=40, seed=0, until_settled=0.02)
-    assert 10 <= len(result.study.trials) < 40
+    assert 20 <= len(result.study.trials) < 40
     assert (result.x["x"] - 0.3) ** 2 < 0.02
     assert remaining_gain(result.study).gain < 0.02
+
+
+def test_a_search_is_not_settled_while_it_is_undecided(monkeypatch):
+    study = tune(noisy(sd=0.001), SPACE, n_trials=20, seed=0).study
+    assert Ending(until_settled=0.02).settled(study, study.trials)
+    assert not Ending(until_settled=0.02).settled(study, study.trials[:19])
+    undecided = replace(explain(study), undecided="Results contradict each other.")
+    monkeypatch.setattr("stoic.tuning.ending.explain", lambda *args, **given: undecided)
+    assert not Ending(until_settled=0.02).settled(study, study.trials)
 
 
 def test_the_gain_falls_and_begins_unknown():

@@ -10,10 +10,17 @@ from typing import Literal
 import optuna
 from optuna.trial import FrozenTrial
 
+from stoic.integrations.optuna.explaining import explain
+from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.settling import remaining_gain
 from stoic.refusal import RefusalError, check_at_least
 
 Amount = float | Literal["noise"]
+# Results of a search that is settled. The first ten are quasi-random: in eight searches of five
+# parameters for a rate with much noise, those that ended by the gain alone, after 10 to 28, had a
+# loss of 2.0 of the noise's standard deviation; after 20 or more, and not undecided, 1.2; after all
+# 30 it was 1.6.
+_FEWEST = 20
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,12 @@ class Ending:
         """Return True if more trials of the search are not worth it."""
         if self.until_settled is None:
             return False
+        if sum(map(has_value, trials)) < _FEWEST:
+            return False
         gain, noise_sd = remaining_gain(study, trials)
-        return gain < (noise_sd if self.until_settled == "noise" else self.until_settled)
+        if gain >= (noise_sd if self.until_settled == "noise" else self.until_settled):
+            return False
+        return explain(study, trials=trials).undecided is None
 
 
 def read_amount(text: str) -> Amount:
