@@ -78,7 +78,7 @@ def test_parameters_and_placeholders_must_agree():
 def test_a_command_without_a_program_is_refused():
     for nothing in ((), ("",)):
         with pytest.raises(RefusalError, match="no program"):
-            Template(nothing)
+            Template(nothing).check([])
 
 
 @pytest.mark.parametrize(
