@@ -475,6 +475,14 @@ def test_a_study_file_without_a_program_is_run_by_hand(stoic):
         assert certified != stoic("certify", "oven").out
         assert stoic("ask", "oven.toml").code == 0  # it counts from now on
         assert certified == stoic("certify", "oven").out
+    refused = stoic("ask", "oven", "--confirm", "2", "--fix", "x=1")
+    assert "leave out --fix, --param" in refused.err
+    noted = BENCH.replace("x = 0.5", "x = 0.75")
+    Path("oven.toml").write_text(noted)
+    assert "until now this study was after something else" in stoic("ask", "oven.toml").err
+    Path("oven.toml").write_text(noted.replace("maximize", "minimize"))
+    assert "is to maximize, not to minimize" in stoic("ask", "oven.toml").err
+    Path("oven.toml").write_text(noted)
     for command, said in (
         (["tune", "oven.toml"], "no section [program]: without one, `stoic create-study`"),
         (["create-study", "oven.toml"], "There is a study 'oven' already"),

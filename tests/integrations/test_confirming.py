@@ -339,6 +339,18 @@ def test_a_value_of_a_constraint_beyond_its_limit_is_no_failure():
     assert explain(study).recommended.params["x"] < 0.505
 
 
+def test_runs_as_asked_and_elsewhere_are_one_setting():
+    study, space = optuna.create_study(), {"x": FloatDistribution(0.0, 1.0)}
+    for k, x in enumerate([0.1, 0.5, 0.9, 0.3, 0.3, 0.3, 0.7]):
+        attrs = {EXECUTED: {"x": 0.3 + 0.01 * (k - 3)}} if k in (4, 5) else {}
+        add(study, {"x": x}, space, (x - 0.3) ** 2 + 1e-3 * (k % 3), attrs=attrs)
+    found = standing(study)
+    near = [x for x in found.x[:, 0] if abs(x - 0.3) < 0.05]
+    assert len(near) == 1
+    at = list(found.x[:, 0]).index(near[0])
+    assert found._count(lambda t: True)[at] == 3
+
+
 def test_what_was_asked_is_asked_again_where_another_setting_was_run():
     rng, space = random.Random(0), {"x": FloatDistribution(0.0, 1.0)}
     study = optuna.create_study(sampler=StoicSampler(seed=0))

@@ -68,6 +68,16 @@ def test_the_noise_is_the_same_whenever_it_is_learned():
     assert again.ask(SPACE).params == asked
 
 
+def test_the_noise_of_failures_is_none_of_the_results():
+    study, rng = shares(noise=lambda v: None), np.random.default_rng(1)
+    alone = explain(study).rows[0].noise_sd
+    for _ in range(40):
+        params, failed = dict(zip("xz", rng.random(2), strict=True)), optuna.trial.TrialState.FAIL
+        add(study, params, SPACE, state=failed, attrs={NOISE: 1.0, "stoic:failed": "transient"})
+        add(study, params, SPACE, state=failed, attrs={NOISE: 1.0})
+    assert explain(study).rows[0].noise_sd < 2.0 * alone
+
+
 def test_results_that_are_most_keep_a_noise_of_their_own():
     study = shares(noise=lambda v: 1e-10 if v > 0.06 else None)
     rows = [row for row in explain(study).rows if study.trials[row.number].value <= 0.06]

@@ -204,10 +204,15 @@ def test_ask_and_tell_one_value_for_each_objective(stoic):
 
 def test_each_objective_has_a_standard_error(stoic):
     stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL}")
-    for error in ("0.1", "loss=0.1", "loss=0.1 --standard-error gian=1", "0.1 --standard-error 0"):
+    for error, said in (
+        ("0.1", "standard-error must be a number above 0 for each of loss, gain, got 0.1:"),
+        ("loss=0.1", "The standard error of gain is missing."),
+        ("loss=0.1 --standard-error gian=1", "'gian' is none"),
+        ("0.1 --standard-error 0", "above 0 for each of loss, gain, got 0.1 and 0:"),
+    ):
         stoic("ask")
         _, err, code = stoic(f"tell 0 1 2 --standard-error {error}")
-        assert (code, "standard-error must be" in err or "gain" in err) == (2, True), err
+        assert (code, said in err) == (2, True), err
     errors = (
         "--standard-error gain=2 --standard-error loss=0.1",
         "--standard-error 0.1 --standard-error 2",
@@ -225,7 +230,8 @@ def test_a_batch_of_several_objectives_is_a_table(stoic):
     made = stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL} --from-csv old.csv")
     assert "added 2 trials: 2 complete" in made[1]
     header, *rows = stoic("ask -n 3 -f csv")[0].splitlines()
-    filled = [f"{row},{said}" for row, said in zip(rows, ("22,0.4", ",", "nan,0.5"), strict=True)]
+    # What is empty may come later, and nan does not
+    filled = [f"{row},{said}" for row, said in zip(rows, ("22,0.4", "21,", "nan,0.5"), strict=True)]
     Path("batch.csv").write_text("\n".join([f"{header},gain,loss", *filled]))
     for count in (2, 0):  # the second time there is nothing new
         assert (
@@ -234,6 +240,10 @@ def test_a_batch_of_several_objectives_is_a_table(stoic):
     trials = stored().trials
     assert [t.values for t in trials] == [[1.0, 30.0], [2.0, 20.0], [0.4, 22.0], None, None]
     assert trials[4].user_attrs[VALUES] == [0.5, None]
+    filled[1] += "0.6"
+    Path("batch.csv").write_text("\n".join([f"{header},gain,loss", *filled]))
+    assert "ended 1 running trial\n" in stoic("tell --csv batch.csv")[0]
+    assert stored().trials[3].values == [0.6, 21.0]
     changed = stoic("tell 2 0.5 22")[1]
     assert "stoic create-study --from-csv FILE --minimize loss --maximize gain`" in changed
 
@@ -244,6 +254,13 @@ def test_with_several_objectives_a_trial_that_says_what_was_run_counts_once(stoi
         stoic("ask")
         stoic(f"tell {number} 0.{number + 3} 12 {executed}")
     assert "executed       1 of 3 trials say what was run" in stoic("show")[0]
+
+
+def test_nothing_is_confirmed_and_no_trial_is_left(stoic):
+    stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL}")
+    _, err, code = stoic("ask --confirm 2")
+    assert (code, "one objective" in err) == (2, True), err
+    assert stored().trials == []
 
 
 def test_more_values_than_objectives_are_refused_for_one_objective(stoic):

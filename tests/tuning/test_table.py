@@ -170,6 +170,24 @@ def test_what_stands_beside_a_value_that_was_read_before_cannot_be_changed(
         table(f"{header},{column}\n{row},{other}\n").numbered(study)
 
 
+def test_a_bound_is_read_again(table):
+    study = optuna.create_study()
+    add(study, {"x": 0.25, "k": "a"}, SPACE, state=TrialState.PRUNED, attrs={CENSORED: 1.5})
+    row = "number,x,k,value,censored\n0,0.25,a,{},true\n"
+    assert list(table(row.format("1.5")).numbered(study)) == [0]
+    with pytest.raises(RefusalError, match=r"has ended with 1\.5, and its row has 2\.5"):
+        table(row.format("2.5")).numbered(study)
+
+
+def test_a_limit_may_have_been_from_the_other_side(tmp_path):
+    path, limited = tmp_path / "old.csv", parse_constraints(["c >= 0.1"])
+    rows = [f"0.{k},a,2,0.{k},{0.1 * k - 0.2:g}\n" for k in range(1, 5)]  # c <= 0.2
+    path.write_text("".join(["x,k,value,outputs_c,constraints_c\n", *rows]))
+    read = read_table(path, SPACE, limited)
+    found = [next(iter(constraints(trial).values())) for trial in read.trials]
+    assert found == pytest.approx([0.0, -0.1, -0.2, -0.3])
+
+
 def test_columns_that_contradict_each_other_are_refused(table, tmp_path):
     both = "x,k,value,standard_error,user_attrs_stoic:noise\n0.5,a,2,{},0.04\n"
     assert table(both.format("0.2")).trials[0].user_attrs[NOISE] == 0.04
@@ -227,6 +245,23 @@ def test_each_of_several_objectives_has_a_column(tmp_path):
         path.write_text(f"{header}\n{',1' * (header.count(',') + 1)}\n".replace("\n,", "\n"))
         with pytest.raises(RefusalError, match=reason):
             read_table(path, SPACE, (), names)
+    errors = "x,k,loss,values_x,standard_error_loss,standard_error_x,user_attrs_stoic:noise\n"
+    path.write_text(f'{errors}0.1,a,1,30,0.1,0.123456789,"[0.01, 0.015241579]"\n')
+    (agreed,) = read_table(path, SPACE, (), names).trials
+    assert agreed.user_attrs[NOISE] == [0.01, 0.015241579]
+    path.write_text(f'{errors}0.1,a,1,30,0.1,0.2,"[0.01, 0.01]"\n')
+    with pytest.raises(RefusalError, match="standard_error_loss and standard_error_x is"):
+        read_table(path, SPACE, (), names)
+    study = optuna.create_study(directions=["minimize", "maximize"])
+    row = "number,x,k,loss,values_x,standard_error_x\n0,0.1,a,1,30,{}\n"
+    path.write_text(row.format(0.123456789))
+    read_table(path, SPACE, (), names).add_to(study)
+    path.write_text(row.format(0.12345679))
+    assert list(read_table(path, SPACE, (), names).numbered(study)) == [0]
+    assert read_table(path, SPACE, (), names).without(study).trials == ()
+    path.write_text("x,k,values_loss,values_x\n0.1,a,2,30\n")
+    (limited,) = read_table(path, SPACE, parse_constraints(["loss <= 0.5"]), names).trials
+    assert list(constraints(limited).values()) == [1.5]
     path.write_text("x,k,loss,values_x,failed\n0.1,a,1,,bad\n")
     with pytest.raises(RefusalError, match="a failure does not go with the value 1"):
         read_table(path, SPACE, (), names)

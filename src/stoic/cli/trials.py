@@ -247,12 +247,11 @@ def ask(
     from stoic.integrations.optuna.confirming import confirms
     from stoic.integrations.recipe import DEFAULT, parse
     from stoic.integrations.recipe_text import meant
-    from stoic.tuning.campaign import ask_for
+    from stoic.tuning.campaign import ask_for, open_request
     from stoic.tuning.search import Search, StudyMethod
     from stoic.tuning.space import parse_assignments, parse_json
     from stoic.tuning.storage import in_one_sentence
     from stoic.tuning.stored import known_space
-    from stoic.tuning.study import adopt_space
 
     if search_space is not None and param:
         raise RefusalError("--param and --search-space say the same: leave out one of them.")
@@ -260,18 +259,26 @@ def ask(
     changed = parse_assignments(param or [])
     if trials < 1:
         raise RefusalError(f"-n is a number of trials, at least 1, got {trials}.")
+    if confirm and (fix or changed or space):
+        raise RefusalError(
+            "--confirm measures settings that were run: leave out --fix, --param and "
+            "--search-space."
+        )
     request, study = place.request(), place.load()
-    search = Search(space={}) if request is None else request
-    if request is not None:
-        adopt_space(study, request.space)
-    known = known_space(study) or {} if changed else {}
     method = None if recipe is None else parse(recipe)
+    search = Search(space=space, seed=seed, startup=10 if startup is None else startup)
+    if request is not None:
+        study, begun = open_request(request, place.storage_class)
+        for replaced in begun.replaces(study):
+            note(f"note: {replaced}")
+        begun.record(study)
+        search = replace(search, seed=request.seed if seed is None else seed)
+        search = replace(search, startup=request.startup if startup is None else startup)
+    known = known_space(study) or {} if changed else {}
+    search = replace(search, recipe=method)
     for replaced in StudyMethod(recipe=method or DEFAULT).replaces(study):
         note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):
-        search = replace(search, space=space, recipe=method or search.recipe)
-        search = search if seed is None else replace(search, seed=seed)
-        search = search if startup is None else replace(search, startup=startup)
         records: list[Record] = []
         again = []
         try:
@@ -288,8 +295,8 @@ def ask(
     if confirm and not all(again):
         note(
             f"note: {again.count(False)} of {len(again)} trials go on with the search: the answer "
-            f"is settled, fewer trials than the first ones are complete, or {confirm} measurements "
-            "were begun."
+            f"is settled, the first trials are not complete yet, or {confirm} measurements were "
+            "begun."
         )
 
 

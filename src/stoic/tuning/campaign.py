@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from stoic.integrations.optuna import Explanation
 from stoic.integrations.optuna.confirming import confirmations
 from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
-from stoic.integrations.optuna.objectives import signs
+from stoic.integrations.optuna.objectives import check_single_objective, signs
 from stoic.integrations.optuna.possible import PossibleValues, is_result
 from stoic.integrations.optuna.unmodelled import Parameters
 from stoic.printable import printable
@@ -309,7 +309,8 @@ def open_request(
     A refused request creates nothing.
     """
     program = request.program
-    program.check()
+    if program.template.arguments:  # else trials are run by hand
+        program.check()
     storage, earlier, method, sampler = prepare(request, request.storage, kind, patience)
     constraints = merge_constraints(earlier, program.constraints)
     objectives = merge_objectives(earlier, program.objectives)
@@ -328,7 +329,7 @@ def open_request(
         objectives or request.goal,
         request.space,
         sampler,
-        program.template.arguments,
+        program.template.arguments or None,
         program.directory,
     )
     study.pruner = PRUNERS[request.pruner]()
@@ -353,6 +354,8 @@ def ask_for(
     ``changed`` are new, or have another range, from the first of these trials on. They are the
     next of so many confirming measurements, if ``confirm`` is not 0.
     """
+    if confirm:
+        check_single_objective(study)
     known, changed = known_space(study) or {}, changed or {}
     check_changes(known, search.space or changed)
     given = search.space or known | changed

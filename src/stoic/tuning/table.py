@@ -27,7 +27,7 @@ from stoic.integrations.optuna.encoding import as_written, check_fixed
 from stoic.integrations.optuna.executed import check_executed, run_with, unknown
 from stoic.integrations.optuna.internals import constraint_attrs, constraints, possible
 from stoic.integrations.optuna.unmodelled import FAILURE
-from stoic.integrations.reported import noise_of
+from stoic.integrations.reported import finite, noise_of
 from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import Constraint
@@ -69,7 +69,7 @@ class Table:
     running:
         Number of rows of trials that have not ended.
     empty:
-        Numbers, in a column of this name, of rows that have neither a value nor a failure.
+        Numbers, in a column of this name, of rows that have neither all values nor a failure.
     unlimited:
         Names of constraints without a column.
     exported:
@@ -104,7 +104,7 @@ class Table:
             names = sorted(trial.params.keys() | row.params.keys())
             other = [n for n in names if not _alike(trial.params.get(n), row.params.get(n))]
             ended = trial.state.is_finished()
-            known = _all_alike(row.values, trial.values)
+            known = _all_alike(row.values, _known_values(trial))
             corrected = ended and known and row.values is not None and len(other) < len(names)
             if other and (ended or self.exported) and not corrected:
                 continue  # of another study
@@ -124,8 +124,9 @@ class Table:
             if row.number in found:
                 raise RefusalError(f"Two rows have the number {row.number}.")
             if ended and row.number not in self.empty and not known:
+                values = _written(_known_values(trial))
                 raise RefusalError(
-                    f"Trial {row.number} has ended with {_written(trial.values)}, and its row has "
+                    f"Trial {row.number} has ended with {values}, and its row has "
                     f"{_written(row.values)}: a result cannot be changed where it is. Correct it "
                     "in the table of `stoic trials -f csv`, and make a new study of that; if the "
                     "rows are other trials, leave out the column number."
@@ -207,8 +208,16 @@ def _added(row: FrozenTrial, trial: FrozenTrial) -> str | None:
 
 
 def _meant(name: str) -> str:
+    if name.lower().startswith(_ERROR):
+        return f" (did you mean {_ERROR}NAME?)"
     near = difflib.get_close_matches(name.lower(), _BESIDE, n=1, cutoff=0.75)
     return f" (did you mean {near[0]}?)" if near and name not in _BESIDE else ""
+
+
+def _known_values(trial: FrozenTrial) -> Sequence[float] | None:
+    """Values of a trial, or its bound, as a row has them."""
+    bound = finite(trial.user_attrs.get(CENSORED))
+    return trial.values if bound is None else [bound]
 
 
 def _written(values: Sequence[float] | None) -> str:
@@ -225,11 +234,15 @@ def _alike(one: object, other: object) -> bool:
     """Return True for equal values; of numbers a spreadsheet saves what it shows, 9 digits."""
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=10.0**-_DIGITS)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
     return one == other
 
 
 def _rounded(value: object) -> str:
     # Choices may be lists, which have no hash
+    if isinstance(value, list):
+        return repr(list(map(_rounded, value)))
     return f"{value:.{_DIGITS}g}" if isinstance(value, float) else repr(value)
 
 
@@ -334,7 +347,8 @@ def read_table(
     }
     outputs = [*free, *(value_of.values() if objectives else ())]  # an objective may have a limit
     for each in limited:
-        column = next((name for name in (_OUTPUT + each.name, each.name) if name in outputs), None)
+        own = (_OUTPUT + each.name, each.name, value_of.get(each.name))
+        column = next((name for name in own if name in outputs), None)
         if column is None and each.name in limits:
             raise RefusalError(
                 f"{path} has {_CONSTRAINT}{each.name}, the distance from a limit that it does not "
@@ -373,9 +387,8 @@ def read_table(
         number = (row.get("number") or "").strip()
         if numbered and number.isdecimal():
             trials[-1].number = int(number)
-            ending = (*value_of.values(), "failed")
-            ended = any((row.get(column) or "").strip() for column in ending)
-            if not (ended or exported):
+            filled = all((row.get(column) or "").strip() for column in value_of.values())
+            if not (filled or (row.get("failed") or "").strip() or exported):
                 empty.add(int(number))
     unused = tuple(name for name in columns if name and name not in used)
     unlimited = tuple(each.name for each in limited if each.name not in limits)
@@ -396,6 +409,10 @@ def _check_distances(
             and (distance := _known(row.get(_CONSTRAINT + name), _CONSTRAINT + name)) is not None
         ]
         usual = statistics.median(moved for *_, moved in both) if both else 0.0
+        scale = max((max(abs(o), abs(d), abs(usual)) for _, o, d, _ in both), default=0.0)
+        turned = [distance + excess(output) for _, output, distance, _ in both]
+        if both and max(turned) - min(turned) <= 10.0**-_DIGITS * scale:
+            continue  # the limit was one from the other side
         for line, output, distance, moved in both:
             if abs(moved - usual) > 10.0**-_DIGITS * max(abs(output), abs(distance), abs(usual)):
                 raise RefusalError(
@@ -473,12 +490,12 @@ def _trial(
         attributes[NOISE] = noises if several else noises[0]
     for key, there in _exported(row).items():
         if not _alike(attributes.get(key, there), there):
-            column = {NOISE: "standard_error", FAILED: "failed"}.get(key, key)
-            exported = f"{_NOTES[0]}{key}"
-            square = ", a variance" * (key == NOISE)
+            exported, square = f"{_NOTES[0]}{key}", ", a variance" * (key == NOISE)
+            columns = error_of.values() if key == NOISE else [key.rpartition(":")[2]]
+            cells = " and ".join(row.get(column) or "" for column in columns)
             raise RefusalError(
-                f"{column} is {row[column]} and {exported} is {row[exported]}{square}: they "
-                "contradict each other, so clear one of them."
+                f"{' and '.join(columns)} is {cells} and {exported} is {row[exported]}{square}: "
+                "they contradict each other, so clear one of them."
             )
         attributes[key] = there
     for column, name in run.items():

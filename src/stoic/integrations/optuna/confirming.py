@@ -277,10 +277,12 @@ class _Places:
 
     def __init__(self, synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> None:
         self._synced = synced
-        self._alike: dict[bytes, list[Array]] = {}  # what was asked -> where it was run instead
-        for trial in filter(has_value, trials):
-            if executed(trial) is not None and (run := synced.run(trial)) is not None:
-                self._alike.setdefault(self._asked(trial), []).append(run)
+        self._alike: dict[bytes, list[Array]] = {}  # asked, and run elsewhere -> all of its runs
+        complete = list(filter(has_value, trials))
+        moved = {self._asked(trial) for trial in complete if executed(trial) is not None}
+        for trial in complete if moved else ():
+            if (asked := self._asked(trial)) in moved and (run := synced.run(trial)) is not None:
+                self._alike.setdefault(asked, []).append(run)
 
     def _asked(self, trial: FrozenTrial) -> bytes:
         asked = self._synced.queried(trial)

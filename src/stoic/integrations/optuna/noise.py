@@ -33,10 +33,12 @@ class TypicalNoise:
 
     def of(self, trial: FrozenTrial, row: int, value: float) -> float | None:
         """Return the variance to tell with the result of a row; None if it is to be learned."""
-        if (reported := noise_variance(trial)) is not None:
-            self._reported.append(reported)
+        reported, is_result = noise_variance(trial), math.isfinite(value)
+        if reported is not None:
+            if is_result:
+                self._reported.append(reported)
             return reported
-        if math.isfinite(value):
+        if is_result:
             self._without[row] = value
             self._silent += NOISE not in trial.user_attrs
         return self._variance
