@@ -78,6 +78,12 @@ def test_the_noise_of_failures_is_none_of_the_results():
     assert explain(study).rows[0].noise_sd < 2.0 * alone
 
 
+@pytest.mark.parametrize(("noise", "sd"), [(1.7e308, 1e150), (5e-324, 2.2e-162)])
+def test_a_noise_may_have_any_size(noise, sd):
+    study = shares((3,), lambda v: noise if v else None)
+    assert explain(study).rows[3].noise_sd == pytest.approx(sd, rel=0.5)  # models take up to 1e300
+
+
 def test_results_that_are_most_keep_a_noise_of_their_own():
     study = shares(noise=lambda v: 1e-10 if v > 0.06 else None)
     rows = [row for row in explain(study).rows if study.trials[row.number].value <= 0.06]

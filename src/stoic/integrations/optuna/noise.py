@@ -47,8 +47,8 @@ class TypicalNoise:
         """Update the results without a variance by those that came since."""
         variance = None
         if self._without and len(self._reported) > self._silent:
-            # Half the sum of two middle logarithms never overflows
-            variance = 2.0 ** round(float(np.median(np.log2(self._reported))))
+            # In logarithms nothing overflows, but for the power of what is nearly infinite
+            variance = 2.0 ** min(round(float(np.median(np.log2(self._reported)))), 1023)
         if variance == self._variance:
             return
         self._variance = variance
