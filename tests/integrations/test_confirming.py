@@ -373,7 +373,7 @@ def test_what_was_asked_is_asked_again_where_another_setting_was_run():
     first = marked[0].params
     found = standing(study)
     again = [t for t in study.trials if t.params == first]
-    at = next(k for k, x in enumerate(found.x) if found._places.count(x[None], again[:1])[0])
+    at = next(k for k, x in enumerate(found.x) if found.places.count(x[None], again[:1])[0])
     assert found._count(lambda t: True)[at] >= len(again) > 1
     assert all((found.synced.run(t) == found.x).all(axis=1).sum() <= 1 for t in again)
     assert sum((found.synced.run(t) == found.x).all(axis=1).any() for t in again) == 1  # merged

@@ -118,8 +118,8 @@ def certify(
         }
     )  # fmt: skip
     check_picture(plot)
-    if (request := place.request()) is not None:
-        said = merge_over(said, request.said)
+    if place.request is not None:
+        said = merge_over(said, place.request.said)
     study = place.load(only_read=True)
     check_single(study, "certify", "stoic show prints its front")
     with in_one_sentence("Could not read the study"):

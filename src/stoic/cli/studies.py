@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,10 +65,11 @@ class Place:
         silence_optuna()
         from stoic.tuning.study import load_study
 
-        if (request := self.request()) is not None:
-            return self.of(request).load(only_read=only_read)
+        if self.request is not None:
+            return self.of(self.request).load(only_read=only_read)
         return load_study(self.open(only_read=only_read), self.name)
 
+    @cached_property
     def request(self) -> Request | None:
         """Read the study file; None for a name."""
         if (name := self.name) is None or not name.endswith(".toml"):

@@ -61,9 +61,13 @@ def create_study(
     if objectives and direction is not None:
         raise RefusalError("--minimize and --maximize say the direction: leave out --direction.")
     values, limits = PossibleValues.of(possible), parse_constraints(constraint or [])
-    search = Search(space=parse_assignments(param or []), name=place.name, possible=values)
-    search = replace(search, warm_start=warm_start or ())
-    if (request := place.request()) is not None:
+    search = Search(
+        space=parse_assignments(param or []),
+        name=place.name,
+        possible=values,
+        warm_start=warm_start or (),
+    )
+    if (request := place.request) is not None:
         if param or constraint or warm_start or possible or objectives or direction is not None:
             raise RefusalError(
                 "A study file has its own parameters, constraints and direction: leave out all but "
@@ -74,8 +78,7 @@ def create_study(
             direction = request.goal
         else:
             objectives = request.goal
-    warm = search.warm_start or None
-    given = {"--possible": values, "--warm-start": warm}
+    given = {"--possible": values, "--warm-start": search.warm_start or None}
     beside = next((option for option, value in given.items() if value is not None), None)
     if len(objectives) > 1 and beside is not None:
         raise RefusalError(f"{beside} works with one objective: leave it out.")
@@ -264,18 +267,18 @@ def ask(
             "--confirm measures settings that were run: leave out --fix, --param and "
             "--search-space."
         )
-    request, study = place.request(), place.load()
+    request, study = place.request, place.load()
     method = None if recipe is None else parse(recipe)
-    search = Search(space=space, seed=seed, startup=10 if startup is None else startup)
+    search = Search(space=space, recipe=method)
     if request is not None:
         study, begun = open_request(request, place.storage_class)
         for replaced in begun.replaces(study):
             note(f"note: {replaced}")
         begun.record(study)
-        search = replace(search, seed=request.seed if seed is None else seed)
-        search = replace(search, startup=request.startup if startup is None else startup)
+        search = replace(search, seed=request.seed, startup=request.startup)
+    search = search if seed is None else replace(search, seed=seed)
+    search = search if startup is None else replace(search, startup=startup)
     known = known_space(study) or {} if changed else {}
-    search = replace(search, recipe=method)
     for replaced in StudyMethod(recipe=method or DEFAULT).replaces(study):
         note(f"note: {replaced}")
     with in_one_sentence("Could not create a trial"):

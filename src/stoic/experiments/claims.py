@@ -22,12 +22,17 @@ Numbers = Mapping[str, float]
 LINEAR, FLAT = 0.4, 0.1
 
 
-def share(cumulative: Array, rounds: Integers) -> Array:
-    """(R(T) - R(T/2)) / R(T) of curves of shape (..., n), shape (...); nan where R(T) = 0."""
+def second_half(cumulative: Array, rounds: Integers) -> Array:
+    """R(T) - R(T/2) of curves of shape (..., n), shape (...)."""
     half = np.flatnonzero(rounds == rounds[-1] // 2)  # kept by ``trials.marks``
     before = cumulative[..., half[0]] if len(half) else 0.0  # a single round has no first half
+    return np.asarray(cumulative[..., -1] - before)
+
+
+def share(cumulative: Array, rounds: Integers) -> Array:
+    """(R(T) - R(T/2)) / R(T) of curves of shape (..., n), shape (...); nan where R(T) = 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((cumulative[..., -1] - before) / cumulative[..., -1])
+        return np.asarray(second_half(cumulative, rounds) / cumulative[..., -1])
 
 
 def late(trials: Trials[Any], column: str = REGRET, among: Booleans | None = None) -> float:

@@ -104,7 +104,7 @@ class Table:
             names = sorted(trial.params.keys() | row.params.keys())
             other = [n for n in names if not _alike(trial.params.get(n), row.params.get(n))]
             ended = trial.state.is_finished()
-            known = _all_alike(row.values, _known_values(trial))
+            known = _alike(row.values, _known_values(trial))
             corrected = ended and known and row.values is not None and len(other) < len(names)
             if other and (ended or self.exported) and not corrected:
                 continue  # of another study
@@ -123,7 +123,8 @@ class Table:
                 )
             if row.number in found:
                 raise RefusalError(f"Two rows have the number {row.number}.")
-            if ended and row.number not in self.empty and not known:
+            compared = ended and row.number not in self.empty
+            if compared and not known:
                 values = _written(_known_values(trial))
                 raise RefusalError(
                     f"Trial {row.number} has ended with {values}, and its row has "
@@ -131,7 +132,7 @@ class Table:
                     "in the table of `stoic trials -f csv`, and make a new study of that; if the "
                     "rows are other trials, leave out the column number."
                 )
-            if ended and row.number not in self.empty and (more := _added(row, trial)) is not None:
+            if compared and (more := _added(row, trial)) is not None:
                 raise RefusalError(
                     f"Trial {row.number} has ended, and its row has {more} that it has not: it "
                     "cannot be changed any more. Fill in the value once all else is known; or "
@@ -214,20 +215,15 @@ def _meant(name: str) -> str:
     return f" (did you mean {near[0]}?)" if near and name not in _BESIDE else ""
 
 
-def _known_values(trial: FrozenTrial) -> Sequence[float] | None:
+def _known_values(trial: FrozenTrial) -> list[float] | None:
     """Values of a trial, or its bound, as a row has them."""
-    bound = finite(trial.user_attrs.get(CENSORED))
-    return trial.values if bound is None else [bound]
+    if (bound := finite(trial.user_attrs.get(CENSORED))) is not None:
+        return [bound]
+    return None if trial.values is None else list(trial.values)
 
 
 def _written(values: Sequence[float] | None) -> str:
     return "no value" if values is None else " and ".join(map(str, values))
-
-
-def _all_alike(one: Sequence[float] | None, other: Sequence[float] | None) -> bool:
-    if one is None or other is None or len(one) != len(other):
-        return one == other
-    return all(map(_alike, one, other))
 
 
 def _alike(one: object, other: object) -> bool:

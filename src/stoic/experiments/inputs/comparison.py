@@ -20,7 +20,15 @@ from typing import Any, Literal
 import numpy as np
 
 from stoic.experiments import pictures
-from stoic.experiments.claims import LINEAR, Beside, flattens, grows_linearly, judge, late
+from stoic.experiments.claims import (
+    LINEAR,
+    Beside,
+    flattens,
+    grows_linearly,
+    judge,
+    late,
+    second_half,
+)
 from stoic.experiments.figure import OURS, Claim, Figure, Table, tabulate
 from stoic.experiments.inputs import algorithms
 from stoic.experiments.inputs.algorithms import ADVERS_1, ADVERS_2, ADVERS_G, STABLE, Algorithm
@@ -87,9 +95,9 @@ def meets(method: Algorithm, always: bool = True) -> Rule:
 
     def rule(groups: Groups[Row], panel: str) -> list[Claim]:
         trials = groups[panel, method.name]
-        below, T = trials.curves("below"), int(trials.rounds[-1])
-        before = below[:, trials.rounds == T // 2].sum(axis=1)  # kept, but of a single round
-        missed = Estimate.of((below[:, -1] - before) / (T - T // 2))
+        T = int(trials.rounds[-1])
+        below = second_half(trials.curves("below"), trials.rounds)
+        missed = Estimate.of(below / (T - T // 2))
         verb = "consistently meets" if always else "does not always meet"
         sentence = f"{start(panel)}: {method.name} {verb} the threshold ("
         sentence += f"{'at most' if always else 'more than'} {MISSED:.0%} of the rounds of the "

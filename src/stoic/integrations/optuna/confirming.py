@@ -38,7 +38,7 @@ from stoic.integrations.optuna.internals import (
 from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.objectives import check_single_objective
 from stoic.integrations.optuna.partial import has_value
-from stoic.integrations.optuna.permitted import permitted, safest
+from stoic.integrations.optuna.permitted import permitted
 from stoic.integrations.optuna.possible import is_result
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.unmodelled import CONFIRM, modelled_space, violates
@@ -82,6 +82,8 @@ class Standing:
         The one that is recommended.
     trials:
         All trials of the study.
+    places:
+        Where they count.
     posterior:
         Of the objective, for reports.
     noise:
@@ -92,6 +94,7 @@ class Standing:
     x: Array
     leader: int
     trials: Sequence[FrozenTrial]
+    places: Places
     posterior: Posterior
     noise: float
 
@@ -116,11 +119,12 @@ class Standing:
             own.follow(trials)
             learner, posterior = own.single, own.single.estimate
         noise = np.median(learner.observations.own_noise(learner.posterior.prior.noise))
-        tried, recommended = _Places(synced, trials).merged(tried, recommended)
+        places = Places(synced, trials)
+        tried, recommended = places.merged(tried, recommended)
         here = np.flatnonzero((tried == recommended).all(axis=1))
         rows = np.union1d(contenders(posterior, tried), here[:1])  # the leader is always among them
         leader = int(np.searchsorted(rows, here[0]))
-        standing = Standing(synced, tried[rows], leader, trials, posterior, float(noise))
+        standing = Standing(synced, tried[rows], leader, trials, places, posterior, float(noise))
         return standing if np.isfinite(standing.comparison.draws).all() else None
 
     @cached_property
@@ -130,11 +134,7 @@ class Standing:
 
     def _count(self, which: Callable[[FrozenTrial], bool]) -> Integers:
         """Count the trials of a kind at each candidate, shape (k,)."""
-        return self._places.count(self.x, filter(which, self.trials))
-
-    @cached_property
-    def _places(self) -> _Places:
-        return _Places(self.synced, self.trials)
+        return self.places.count(self.x, filter(which, self.trials))
 
     def _measured(self, trial: FrozenTrial) -> bool:
         return _measured(self.synced, trial)
@@ -161,7 +161,7 @@ class Standing:
     def _complete_at(self, x: Array) -> Iterator[FrozenTrial]:
         """Iterate over the complete trials at a setting, shape (d,)."""
         complete = filter(has_value, self.trials)
-        return (trial for trial in complete if self._places.count(x[None], [trial])[0])
+        return (trial for trial in complete if self.places.count(x[None], [trial])[0])
 
     def _left_out(self, failed: Sequence[FrozenTrial]) -> tuple[int, ...]:
         """List the first complete trials at settings that are not reliable, as these failed."""
@@ -179,7 +179,7 @@ class Standing:
         mean, std = self.posterior.predict(self.x)
         number = {n: i for i, n in enumerate(self.synced.observed)}
         known = [t for t in self.trials if t.number in number and has_value(t)]
-        at = np.array([self._places.count(self.x, [t]) for t in known], dtype=bool)
+        at = np.array([self.places.count(self.x, [t]) for t in known], dtype=bool)
 
         def example(row: int) -> FrozenTrial:
             """Return the trial that explain names, the most trusted one, and the best of those."""
@@ -193,7 +193,7 @@ class Standing:
         )
         confirmed = self._count(lambda t: confirms(t) and t.number in number)
         counted, best = _failures(self.synced, self.trials), self.leader
-        failures = self._places.count(self.x, counted)
+        failures = self.places.count(self.x, counted)
         order = sorted(range(len(self.x)), key=lambda j: (j != best, -comparison.probability[j]))
         mine = [t for t in self.trials if confirms(t) and t.state.is_finished()]
         failed = sum(_failed(self.synced, t) for t in mine)
@@ -272,7 +272,7 @@ def _failures(synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> list[Froz
     return counted
 
 
-class _Places:
+class Places:
     """Points that trials count at: where one was run, and where one was that was asked alike."""
 
     def __init__(self, synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> None:
@@ -316,7 +316,8 @@ def reliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], tried: Array)
     Unless that holds for all of the settings ``tried`` (k, d); and those that are less likely to be
     feasible than others.
     """
-    tried = safest(synced, tried)
+    if len(tried) and (feasibility := synced.feasibility()) is not None:
+        tried = tried[feasibility.safest(tried)]
     if not any(map(confirms, trials)) or not len(tried):
         return tried
     kept = ~_unreliable(synced, trials, tried)
@@ -325,7 +326,7 @@ def reliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], tried: Array)
 
 def _unreliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], x: Array) -> Booleans:
     """Mask of the points whose confirming measurements failed as often as any had a value."""
-    places = _Places(synced, trials)
+    places = Places(synced, trials)
     failed = places.count(x, _failures(synced, trials))
     measured = filter(functools.partial(_measured, synced), trials)
     counted: Booleans = failed >= np.maximum(places.count(x, measured), 1)

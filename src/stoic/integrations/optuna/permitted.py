@@ -1,4 +1,4 @@
-"""Trials and settings that may be recommended by their constraints."""
+"""Trials that may be recommended by their constraints."""
 
 from __future__ import annotations
 
@@ -13,16 +13,6 @@ from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.unmodelled import violates
 from stoic.models.constraints import SURE
-
-
-def safest(synced: SyncedLearner, x: Array) -> Array:
-    """Return those of the points ``x`` (k, d) that are no less likely to be feasible than others.
-
-    That is with a probability of 0.9, if there are such ones.
-    """
-    if not len(x) or (feasibility := synced.feasibility()) is None:
-        return x
-    return x[feasibility.safest(x)]
 
 
 def permitted(synced: SyncedLearner, trials: Sequence[FrozenTrial], settings: Array) -> Booleans:

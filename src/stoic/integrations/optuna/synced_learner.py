@@ -348,8 +348,12 @@ class SyncedLearner:
             tell(x, partial.value, partial.noise, choice=choice)
         else:
             y = np.full(len(self.signs), np.nan) if values is None else self.signs * values
-            noise = noises_of(trial, len(y)) if len(y) > 1 else noise_variance(trial)
-            if self._typical is not None:
+            noise: Any
+            if len(y) > 1:
+                noise = noises_of(trial, len(y))
+            elif self._typical is None:
+                noise = noise_variance(trial)
+            else:
                 noise = self._typical.of(trial, len(self.observed), float(y[0]))
             tell(x, y, noise, choice=choice)
         self.observed.append(trial.number)
