@@ -210,7 +210,7 @@ def _added(row: FrozenTrial, trial: FrozenTrial) -> str | None:
 
 def _meant(name: str) -> str:
     if name.lower().startswith(_ERROR):
-        return f" (did you mean {_ERROR}NAME?)"
+        return f" (did you mean standard_error, or {_ERROR}NAME of several objectives?)"
     near = difflib.get_close_matches(name.lower(), _BESIDE, n=1, cutoff=0.75)
     return f" (did you mean {near[0]}?)" if near and name not in _BESIDE else ""
 
