@@ -488,8 +488,8 @@ def run_request(
             found |= read and not program.objectives
             for text, why in result.missing.items():
                 counts = "It counts for the objective and not for the constraint."
-                told = (trial.number, printable(text), printable(why))
-                warn(text, f"Trial %d, constraint %s: %s. {counts}", *told)
+                said = (trial.number, printable(text), printable(why))
+                warn(text, f"Trial %d, constraint %s: %s. {counts}", *said)
             return result
 
         run(study, request, measure, observer, stop, method, keep_going)

@@ -128,9 +128,9 @@ def observed_constraints(study: optuna.Study, texts: Sequence[str]) -> dict[str,
         # The last one: a name may be a regular expression with others
         name, equals, output = (part.strip() for part in text.rpartition("="))
         if not equals:
-            raise RefusalError(f"An output is told as NAME=VALUE, got {text!r}.")
+            raise RefusalError(f"An output is given as NAME=VALUE, got {text!r}.")
         if name in excess:
-            raise RefusalError(f"The output {name!r} is told twice.")
+            raise RefusalError(f"The output {name!r} is given twice.")
         if name not in known:
             there = ", ".join(known) or "none: create-study --constraint 'latency <= 0.2' has one"
             raise RefusalError(

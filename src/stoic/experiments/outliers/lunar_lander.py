@@ -28,7 +28,7 @@ class Settings:
         Clean scrambled Sobol points, common to all methods; the paper does not say how many.
     episodes, steps:
         A result is the mean return of so many episodes of at most so many steps.
-    told:
+    reported:
         Value that the adversary reports.
     panels:
         Schedules of corruption: ``programs.SWIFT``, ``RELEASED`` or ``NEVER``.
@@ -42,7 +42,7 @@ class Settings:
     initial: int = 10
     episodes: int = 4
     steps: int = 1000
-    told: float = -1000.0
+    reported: float = -1000.0
     panels: tuple[str, ...] = (SWIFT,)
     checks: int = 10
     methods: tuple[str, ...] = programs.METHODS
@@ -51,7 +51,7 @@ class Settings:
 def run(settings: Settings, cell: Cell) -> list[Play]:
     """Play one method with one seed."""
     lander = LunarLander(settings.episodes, settings.steps)
-    return programs.play(cell, lander, None, settings, settings.told, settings.checks)
+    return programs.play(cell, lander, None, settings, settings.reported, settings.checks)
 
 
 def plot(settings: Settings, rows: Sequence[Play]) -> pictures.Picture:
