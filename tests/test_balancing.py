@@ -440,7 +440,7 @@ def test_it_keeps_the_contract_of_a_learner(everything):
 
 def test_recommendations_and_beliefs_are_the_leaders():
     balanced = Balanced([gp(0.2), gp(0.8)], [Promise(0.01), Promise(0.01)], c=0.05)
-    with pytest.raises(ValueError, match="Nothing was observed"):
+    with pytest.raises(ValueError, match="There is no result yet"):
         balanced.recommend()
     for _ in range(30):
         choice = balanced.ask()

@@ -195,7 +195,7 @@ def test_failures_before_any_result():
     for kind in FAILURES:
         one.tell(one.ask().x, failed=kind)
     assert np.isfinite(one.ask().x).all()
-    with pytest.raises(ValueError, match="Nothing was observed"):
+    with pytest.raises(ValueError, match="There is no result yet"):
         one.recommend()
 
 
@@ -245,6 +245,8 @@ def test_a_result_that_is_revised_to_none_is_no_sign_of_feasibility():
     before = one.surrogate.feasibility()(at)[0]
     with pytest.raises(ValueError, match="3 observations, and no number True"):
         one.revise(True, 0.05)
+    with pytest.raises(ValueError, match="nan where there is none: got None"):
+        one.revise(2, None)
     one.revise(2, np.nan)
     assert one.surrogate.feasibility()(at)[0] < before
 

@@ -49,6 +49,12 @@ def test_ata_is_the_papers():
     assert default == Nystroem(0.1, 500, 0.2, "theory")
 
 
+def test_a_moment_is_a_positive_number():
+    for moment in ("4", -1.0, math.inf):
+        with pytest.raises(ValueError, match="A moment bound is a "):
+            Learner(GRID, ata_gp_ucb(prior=PRIOR, moment=moment))
+
+
 def test_the_default_moment_is_what_the_prior_expects():
     prior = Prior(Scaled(RBF(0.2), 3.0), 1.0, 10.0)
     for alpha, expected in ((1.0, 4.0), (0.5, 4.0**0.75)):

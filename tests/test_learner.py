@@ -229,7 +229,7 @@ def test_telling_nothing_is_nothing(domain):
     agent.tell(np.empty((0, 2)), [])
     assert len(agent) == 0
     assert agent.trust.shape == (0,)
-    with pytest.raises(ValueError, match="Nothing was observed yet"):
+    with pytest.raises(ValueError, match="There is no result yet"):
         agent.recommend()
     agent.ask()
 
@@ -597,6 +597,8 @@ def test_pending_choices_are_forgotten_one_several_none_or_all():
     assert len(agent.pending) == 2
     agent.forget_pending(third)
     assert len(agent.pending) == 1
+    with pytest.raises(ValueError, match="a choice or several, got 3"):
+        agent.forget_pending(3)
     with pytest.raises(ValueError, match="a choice or several, got None"):
         agent.forget_pending([agent.pending[0], None])
     assert len(agent.pending) == 1
@@ -692,6 +694,19 @@ def test_what_is_no_recipe_is_refused(recipe):
 def test_a_recipe_without_its_brackets_is_refused():
     with pytest.raises(TypeError, match=r"write robust\(\) instead of robust"):
         Learner(Box([0.0], [1.0]), recipes.robust)
+
+
+@pytest.mark.parametrize("policy", ["ei", UCB])
+@pytest.mark.parametrize("write", [recipes.gp_ucb, recipes.robust])
+def test_what_is_no_policy_is_refused(write, policy):
+    with pytest.raises(TypeError, match=r"A policy is one of stoic.policies, such as UCB\(\)"):
+        Learner(Box([0.0], [1.0]), write(policy=policy))
+
+
+@pytest.mark.parametrize("confidence", [2.0, Fixed, "wide"])
+def test_what_is_no_confidence_is_refused(confidence):
+    with pytest.raises(TypeError, match=r"A confidence is one of .* such as Fixed\(2.0\)"):
+        Learner(Box([0.0], [1.0]), recipes.gp_ucb(confidence=confidence))
 
 
 @pytest.mark.parametrize("seed", ["a", 1.5, -1])

@@ -27,7 +27,7 @@ from stoic.history import History
 from stoic.models.constraints import ConstraintHistory, Constraints
 from stoic.optimizer import Optimizer, ShownRecommendation
 from stoic.pending import check_count
-from stoic.policies.base import Notes, View
+from stoic.policies.base import Notes, Policy, View
 from stoic.policies.initial import Initial
 from stoic.policies.ucb import UpperConfidenceBound
 from stoic.policies.untried import candidates, goes_before, spread_of_results
@@ -76,6 +76,13 @@ def parts_of(domain: Domain, recipe: Callable[[Domain], Parts] | Parts | None) -
         raise ValueError(
             "A learner has one model, one confidence and one policy, and this recipe has "
             f"others: build it with stoic.balancing.build(domain, recipe). Got {recipe!r}."
+        )
+    if not isinstance(parts.policy, Policy):
+        raise TypeError(f"A policy is one of stoic.policies, such as UCB(), got {parts.policy!r}.")
+    if not callable(parts.confidence) or isinstance(parts.confidence, type):
+        raise TypeError(
+            "A confidence is one of stoic.confidence, such as Fixed(2.0) for bands of two standard "
+            f"deviations, got {parts.confidence!r}."
         )
     return parts
 
@@ -252,6 +259,8 @@ class Learner(ShownRecommendation, Optimizer):
         whole = isinstance(row, int | np.integer) and not isinstance(row, bool)
         if not (whole and 0 <= row < len(self)):
             raise ValueError(f"There are {len(self)} observations, and no number {row!r}.")
+        if y is None:
+            raise ValueError("A revised result is a number, and nan where there is none: got None.")
         point = self.observations.x[row]
         self.history.revise(row, self.history.check(point, y, noise, censored=censored))
 

@@ -157,6 +157,4 @@ class Optimizer(ABC):
 
     def _check_recommendable(self) -> None:
         if not len(self.history):
-            raise ValueError(
-                "Nothing was observed yet, so there is nothing to recommend: ask, tell."
-            )
+            raise ValueError("There is no result yet, so there is nothing to recommend: ask, tell.")

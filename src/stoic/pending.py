@@ -93,10 +93,12 @@ class Pending:
             forgotten = list(self)
             self.clear()
             return forgotten
-        these = [choices] if isinstance(choices, Choice) else list(choices)
+        these: list[object] = [choices]
+        if isinstance(choices, Iterable) and not isinstance(choices, Choice):
+            these = list(choices)
         if wrong := [each for each in these if not isinstance(each, Choice)]:
             raise ValueError(f"What is forgotten is a choice or several, got {wrong[0]!r:.200}.")
-        found = map(self.remove, these)
+        found = (self.remove(each) for each in these if isinstance(each, Choice))
         return [choice for choice in found if choice is not None]
 
     def _file(self) -> None:

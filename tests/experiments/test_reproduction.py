@@ -315,6 +315,14 @@ def test_options_that_a_figure_does_not_have_change_nothing():
     assert with_options(settings, trials=3, rounds=None, seed=1) == settings
 
 
+def test_trials_that_are_given_are_those_of_every_method():
+    settings = find("outliers/forrester-corrupted").settings
+    assert settings.more > 1
+    assert with_options(settings, rounds=9).more == settings.more
+    few = with_options(settings, trials=2)
+    assert (few.trials, few.more) == (2, 1)
+
+
 def test_data_are_said_by_path_and_recorded_by_name(tables, tmp_path):
     name, tiny = "heavy-tails/figure-1e", {"trials": 1, "rounds": 1, "jobs": 1, "out": tmp_path}
     reproduce(name, **tiny, data=tables / "light_sensors_2005.mat")

@@ -12,6 +12,7 @@ from optuna.samplers import PartialFixedSampler
 
 from stoic import recipes
 from stoic.integrations.optuna import AIM, EXECUTED, StoicSampler, explain
+from stoic.integrations.optuna.certified import SHOWN
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.objective import RobustObjective, merge_over, record_aim, stored_aim
 from stoic.learner import Learner
@@ -123,6 +124,8 @@ def test_the_curve_says_what_is_left_of_the_value():
     curve = found.curve
     assert curve.sizes[0] == 0.0
     assert curve.sizes[-1] >= max(4.0, found.certificate.radius)
+    assert set(SHOWN) - {curve.sizes[-1]} <= set(curve.sizes)  # a table has these
+    assert np.diff(curve.sizes).min() > 1e-9
     for values in (curve.pessimistic, curve.expected, curve.optimistic):
         assert np.all(np.diff(values) >= 0.0)  # it gets worse, which is higher
     assert np.all(curve.optimistic <= curve.expected)

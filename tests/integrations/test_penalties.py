@@ -181,6 +181,25 @@ def test_another_process_and_those_who_look_see_the_same():
     assert {int(n) for n in bad} <= Trust.of(study).failed.keys()
 
 
+def test_a_value_that_is_repeated_and_best_is_pointed_out_and_counts():
+    def said(values, direction="minimize", possible=None):
+        sentences = explain(study_of(values, direction), possible=possible).unmodelled
+        return [one for one in sentences if "exactly, and none is better" in one]
+
+    values = GOOD[:24] + 0.2
+    values[[2, 6, 10, 14, 22]] = 0.0
+    assert said(values) == [
+        "5 values are 0 exactly, and none is better: trials 2, 6, 10, 14, 22. If a run that failed "
+        "reports it, let it fail instead, or say which values are possible."
+    ]
+    assert said(-values, "maximize")
+    assert not said(values, "maximize")
+    assert not said(values, possible=(0.0, 2.0))
+    assert not said(np.round(values, 1))  # all of them are repeated
+    values[22] = 0.9
+    assert not said(values)
+
+
 def test_a_confirming_measurement_that_is_penalised_failed():
     study = study_of([])
     rng = np.random.default_rng(3)

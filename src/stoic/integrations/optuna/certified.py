@@ -27,7 +27,8 @@ _NEARBY = 4.0  # tolerances
 _CORNERED = 16  # balls whose corners are evaluated
 _FAR = 24  # balls searched all over the range, for the fragility
 _FINALISTS = 8  # settings whose moves are searched, where settings are compared
-_SIZES = 121  # of a curve
+_SIZES = 121  # of a curve, and
+SHOWN = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # tolerances, of a table
 _LIMITS = 128  # balls whose corners may violate a constraint
 _COMPARED = 1 << 16  # moves of all settings together, where they are compared
 _FEWEST = 64  # of one setting
@@ -230,7 +231,7 @@ def certified(
         radius, fails, searched = searched.radius(around, band, threshold)
     # Far enough that the curve is seen to cross the threshold
     shown = max(_NEARBY, 1.5 * fails if math.isfinite(fails) else _NEARBY)
-    sizes = np.linspace(0.0, min(shown, around.farthest), _SIZES)
+    sizes = _sizes(min(shown, around.farthest))
     searched = searched.within(around, band, sizes[1:])
     points, lower = searched.points, searched.lower
     if threshold is not None:
@@ -325,6 +326,13 @@ def _worst(
     searched = searched.within(around, band, np.array([radius]))
     inside = around.far(searched.points) <= reach(radius)
     return searched, float(searched.lower[inside].min())
+
+
+def _sizes(last: float) -> Array:
+    """Distances of a curve from 0 to the last one, with those that a table has."""
+    sizes = np.linspace(0.0, last, _SIZES)
+    round_ones = [r for r in SHOWN if r < last and np.abs(sizes - r).min() > 1e-9]
+    return np.sort(np.append(sizes, round_ones))
 
 
 def _at(sizes: Array, far: Array, worst: Array) -> Array:

@@ -31,7 +31,7 @@ from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
 from stoic.integrations.optuna.objectives import needs_one
 from stoic.integrations.optuna.partial import has_value
-from stoic.integrations.optuna.penalties import penalties
+from stoic.integrations.optuna.penalties import penalties, too_good
 from stoic.integrations.optuna.permitted import permitted
 from stoic.integrations.optuna.possible import PossibleValues, is_result, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
@@ -209,7 +209,8 @@ class _Reading:
             "conditional": self.parameters.conditional(self.space),
             "unmodelled": unmodelled(self.trials, self.ranges, constrained, declared, partial)
             + all_unusable(self.trials)
-            + extreme(finite),
+            + extreme(finite)
+            + too_good(self.feasible, self.values, self.sign),
             "possible": self.values,
             "impossible": self.outside,
             "penalties": self.penalised,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from optuna.trial import FrozenTrial
 
 from stoic.data import Array
+from stoic.integrations.optuna.explanation import some
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.possible import PossibleValues, is_result
@@ -79,6 +80,32 @@ class Penalties:
         return before != self.values
 
 
+def too_good(
+    trials: Sequence[FrozenTrial], possible: PossibleValues | None, sign: float
+) -> tuple[str, ...]:
+    """Say so if a value that several settings share exactly is the best, unless it is possible.
+
+    A quarter of all runs that fail and report 0 look like a region where a loss is least.
+    """
+    finite = [(t, value) for t in trials if math.isfinite(value := as_number(t.value))]
+    best = max((value for _, value in finite), key=lambda value: sign * value, default=math.nan)
+    those = [t for t, value in finite if value == best]
+    others = [value for _, value in finite if value != best]
+    settings = {str(sorted(t.params.items())) for t in those}
+    if possible is not None or len(settings) < _FEWEST or not _various(others):
+        return ()
+    numbers = some([t.number for t in those])
+    return (
+        f"{len(those)} values are {best:.6g} exactly, and none is better: trials {numbers}. If a "
+        "run that failed reports it, let it fail instead, or say which values are possible.",
+    )
+
+
+def _various(others: Sequence[float] | Array) -> bool:
+    """Return True if these are some, and most of them different."""
+    return len(others) >= _OTHERS and 2 * len(np.unique(others)) >= len(others)
+
+
 def _found(values: Array, settings: NDArray[np.object_]) -> set[float]:
     """Find the penalties of values (n,) that are maximised, in their order."""
     found: set[float] = set()
@@ -96,7 +123,7 @@ def _found(values: Array, settings: NDArray[np.object_]) -> set[float]:
 
 def _apart(value: float, others: Array) -> bool:
     """Return True if others, most of them different, are far better than the value."""
-    if len(others) < _OTHERS or 2 * len(np.unique(others)) < len(others):
+    if not _various(others):
         return False
     if np.count_nonzero(others < value) > _WORSE * len(others):
         return False

@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import DISTRUSTED
 from stoic.integrations.optuna import Certified, Explanation, explain
+from stoic.integrations.optuna.certified import SHOWN
 from stoic.integrations.optuna.explanation import certificate_lines, setting
 from stoic.integrations.optuna.objective import RobustArguments, RobustObjective
 from stoic.integrations.recipe import Recipe
@@ -18,8 +19,6 @@ from stoic.printable import printable
 from stoic.refusal import RefusalError
 from stoic.tuning.views.records import Record, render
 from stoic.tuning.views.summary import certificate_record, number
-
-_SHOWN = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)  # tolerances
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class Certificates:
         """Worst values within some distances: by the confidence bound (2 sd), and by the mean."""
         rows = []
         curves = {which: found.curve for which, (_, found) in self.both.items()}
-        for size in _SHOWN:
+        for size in SHOWN:
             row: Record = {"moved by (tolerances)": f"{size:g}"}
             for which, curve in curves.items():
                 # A round size may be missed by the last digits of linspace
