@@ -65,10 +65,8 @@ def test_a_cluster_of_two_processes_gives_the_same_results(scheduler, alone):
     assert sweep(FIGURE, SETTINGS, backend="dask", address=scheduler) == alone
 
 
-@pytest.mark.parametrize(
-    ("name", "rounds"),
-    [("corruption/figure-2", "20"), pytest.param("matrix", "6", marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "rounds"), [("corruption/figure-2", "20"), ("matrix", "6")])
 def test_the_command_says_and_writes_the_same_on_a_cluster(name, rounds, scheduler, tmp_path):
     command = [sys.executable, "-m", "stoic", "reproduce", name, "--trials", "1", "--json"]
     where = {"here": ["--jobs", "2"], "there": ["--backend", "dask", "--address", scheduler]}
