@@ -53,6 +53,7 @@ def test_a_moment_is_a_positive_number():
     for moment in ("4", -1.0, math.inf):
         with pytest.raises(ValueError, match="A moment bound is a "):
             Learner(GRID, ata_gp_ucb(prior=PRIOR, moment=moment))
+    Learner(GRID, ata_gp_ucb(prior=PRIOR, moment=np.array(4.0), alpha=np.float32(0.5)))
 
 
 def test_the_default_moment_is_what_the_prior_expects():

@@ -6,6 +6,7 @@ import itertools
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 import numpy as np
 
@@ -94,8 +95,9 @@ class Pending:
             self.clear()
             return forgotten
         these: list[object] = [choices]
-        if isinstance(choices, Iterable) and not isinstance(choices, Choice):
-            these = list(choices)
+        if not isinstance(choices, Choice):
+            with suppress(TypeError):  # what is no choice is refused below
+                these = list(choices)
         if wrong := [each for each in these if not isinstance(each, Choice)]:
             raise ValueError(f"What is forgotten is a choice or several, got {wrong[0]!r:.200}.")
         found = (self.remove(each) for each in these if isinstance(each, Choice))

@@ -321,6 +321,7 @@ def test_trials_that_are_given_are_those_of_every_method():
     assert with_options(settings, rounds=9).more == settings.more
     few = with_options(settings, trials=2)
     assert (few.trials, few.more) == (2, 1)
+    assert with_options(settings, trials=settings.trials) == settings
 
 
 def test_data_are_said_by_path_and_recorded_by_name(tables, tmp_path):

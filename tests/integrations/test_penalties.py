@@ -31,11 +31,11 @@ def penalised(params, penalty=1e6):
     return bowl(params) if params["x0"] + params["x1"] < 1.0 else penalty
 
 
-def study_of(values, direction="minimize"):
+def study_of(values, direction="minimize", settings=None):
     study = optuna.create_study(direction=direction)
     rng = np.random.default_rng(0)
-    for value in values:
-        params = dict(zip(SPACE, rng.random(3).tolist(), strict=True))
+    drawn = (dict(zip(SPACE, rng.random(3).tolist(), strict=True)) for _ in values)
+    for value, params in zip(values, settings or drawn, strict=True):
         study.add_trial(create_trial(params=params, distributions=SPACE, value=float(value)))
     return study
 
@@ -181,23 +181,44 @@ def test_another_process_and_those_who_look_see_the_same():
     assert {int(n) for n in bad} <= Trust.of(study).failed.keys()
 
 
-def test_a_value_that_is_repeated_and_best_is_pointed_out_and_counts():
-    def said(values, direction="minimize", possible=None):
-        sentences = explain(study_of(values, direction), possible=possible).unmodelled
-        return [one for one in sentences if "exactly, and none is better" in one]
+def repeated(values, direction="minimize", possible=None, params=None):
+    return explain(study_of(values, direction, params), possible=possible).repeated
 
+
+def test_a_repeated_value_that_is_better_than_nearly_all_others_is_said():
     values = GOOD[:24] + 0.2
     values[[2, 6, 10, 14, 22]] = 0.0
-    assert said(values) == [
-        "5 values are 0 exactly, and none is better: trials 2, 6, 10, 14, 22. If a run that failed "
-        "reports it, let it fail instead, or say which values are possible."
-    ]
-    assert said(-values, "maximize")
-    assert not said(values, "maximize")
-    assert not said(values, possible=(0.0, 2.0))
-    assert not said(np.round(values, 1))  # all of them are repeated
+    said = repeated(values)
+    assert said == (
+        "5 values are 0 exactly, and better than nearly all others: trials 2, 6, 10, 14, 22. If a "
+        "run that failed reports it, let it fail instead, or say which values are possible."
+    )
+    assert repeated(-values, "maximize") == said
+    assert repeated(values, "maximize") is None
+    assert repeated(values, possible=(0.0, 2.0)) is None
+    assert repeated(np.round(values, 1)) is None  # all of them are repeated
+    better = values.copy()
+    better[23] = -3.0  # wrong in another way
+    assert repeated(better) == said
+    better[20:22] = -1.0, -2.0
+    assert repeated(better) is None
     values[22] = 0.9
-    assert not said(values)
+    assert repeated(values) is None
+
+
+def test_a_bound_and_a_plateau_are_not_said_to_be_failures():
+    rng = np.random.default_rng(4)
+    points = [dict(zip(SPACE, x, strict=True)) for x in rng.random((40, 3)).tolist()]
+    plateau = [max(0.0, bowl(params) - 0.2) for params in points]
+    assert plateau.count(0.0) >= 5
+    assert repeated(plateau, params=points) is None
+    for params in points[:10]:
+        params["x0"] = 0.0
+    bound = [params["x0"] + 1.0 if params["x0"] else 0.0 for params in points]
+    assert repeated(bound, params=points) is None
+    for params, x0 in zip(points, rng.random(10), strict=False):
+        params["x0"] = x0
+    assert repeated(bound, params=points) is not None
 
 
 def test_a_confirming_measurement_that_is_penalised_failed():

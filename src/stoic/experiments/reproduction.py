@@ -214,10 +214,11 @@ def _wanted(
 def with_options(settings: Any, **options: int | Path | None) -> Any:
     """Return the settings with those options that were given and that they have.
 
-    Where some methods have several times the ``trials``, none has ``more`` than are given.
+    Where decisive methods have several times the ``trials``, none has ``more`` than other ones.
     """
     fields = {field.name for field in dataclasses.fields(settings)}
-    options["more"] = None if options.get("trials") is None else 1
+    if "decisive" in fields and options.get("trials") not in (None, settings.trials):
+        options["more"] = 1
     chosen = {k: v for k, v in options.items() if v is not None and k in fields}
     return dataclasses.replace(settings, **chosen)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Literal
 
 Constants = Literal["practice", "theory"]
@@ -16,12 +15,12 @@ Constants = Literal["practice", "theory"]
 
 def check_moment(moment: float, alpha: float) -> None:
     """Refuse a moment bound that truncates nothing or all, and an alpha outside (0, 1]."""
-    if not (isinstance(moment, Real) and 0.0 < moment < math.inf):
+    if isinstance(moment, str) or not 0.0 < moment < math.inf:
         raise ValueError(
             f"A moment bound is a positive finite number, got {moment!r}: give v with "
             "E|y|^(1 + alpha) <= v, for a smaller alpha if the moment is infinite."
         )
-    if not (isinstance(alpha, Real) and 0.0 < alpha <= 1.0):
+    if isinstance(alpha, str) or not 0.0 < alpha <= 1.0:
         raise ValueError(f"alpha is in (0, 1], got {alpha!r}: 1 is for a finite variance.")
 
 

@@ -209,8 +209,8 @@ class _Reading:
             "conditional": self.parameters.conditional(self.space),
             "unmodelled": unmodelled(self.trials, self.ranges, constrained, declared, partial)
             + all_unusable(self.trials)
-            + extreme(finite)
-            + too_good(self.feasible, self.values, self.sign),
+            + extreme(finite),
+            "repeated": too_good(self.feasible, self.values, self.sign),
             "possible": self.values,
             "impossible": self.outside,
             "penalties": self.penalised,

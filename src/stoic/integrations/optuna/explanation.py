@@ -141,6 +141,9 @@ class Explanation(ShownAsText):
         Number of a complete trial whose value stands for a failure, since it is repeated exactly
         and far worse than nearly all others -> that value. They count as infeasible, and none is in
         ``rows``.
+    repeated:
+        That a value which failed runs may have reported is repeated exactly, and better than nearly
+        all others; None where none is. It counts.
     undecided:
         Why the results contradict each other too much to recommend anything with confidence, and
         which queries would resolve it; None where they do not.
@@ -193,6 +196,7 @@ class Explanation(ShownAsText):
     conditional: tuple[str, ...] = ()
     feasible: float | None = None
     unmodelled: tuple[str, ...] = ()
+    repeated: str | None = None
     undecided: str | None = None
     repeats: int = 0
     failures: int = 0
@@ -471,6 +475,8 @@ def best_lines(known: Explanation) -> list[str]:
         own = known.recommended is not None and known.recommended.number in known.infeasible
         though = ", though its own values violate a constraint" * own
         lines.append(f"feasible       with probability {probability(known.feasible)}{though}")
+    if known.repeated is not None:
+        lines.append(f"repeated       {known.repeated}")
     if known.undecided is not None:
         lines.append(f"undecided      {known.undecided}")
     if known.certified is not None:

@@ -175,6 +175,8 @@ class Report:
                 text += f", run as {setting(row.executed)}"
             text += known.others("±")
             cards.append(Card("Recommended", estimate, text, setting(recommended.params)))
+        if known.repeated is not None:
+            cards.append(Card("Repeated", text=known.repeated))
         if known.undecided is not None:
             cards.append(Card("Undecided", text=known.undecided))
         if known.certified is not None:
