@@ -9,10 +9,11 @@ ways; N(0, 0.3) is the length of a move, in a uniform direction.
 - *Known f*, ours: an objective's solution on a grid of 100 x 100 is moved into the box, 1,000 times
   in each of 100 runs.
 
-T and the moves were chosen by how close our numbers come to the 35 printed ones, among T = 100, 200,
-250, 300 and 400, and moves of N(0, 0.3) in each coordinate or with 0.3 as their variance (6 runs
-each). On 30 runs with T = 300 they are off by a factor of 1.31 in the mean of logarithms, with moves
-of each coordinate on the same seeds by 1.38; resampled, lengths are closer 2,000 times of 2,000.
+T and the moves were chosen by how close our numbers come to the 35 printed ones, among T = 100,
+200, 250, 300 and 400, and moves of N(0, 0.3) in each coordinate or with 0.3 as their variance (6
+runs each). On 30 runs with T = 300 they are off by a factor of 1.31 in the mean of logarithms, with
+moves of each coordinate on the same seeds by 1.38; resampled, lengths are closer 2,000 times of
+2,000.
 """
 
 from __future__ import annotations
