@@ -202,6 +202,7 @@ def test_a_repeated_value_that_is_better_than_nearly_all_others_is_said():
     assert repeated(better) == said
     better[20:22] = -1.0, -2.0
     assert repeated(better) is None
+    assert repeated(np.where(values == 0.0, -1e308, 1e308 * values)) is not None
     values[22] = 0.9
     assert repeated(values) is None
 

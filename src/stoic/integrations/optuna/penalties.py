@@ -102,10 +102,10 @@ def too_good(
         return None
     if not _various(others) or _number_in_common(those, trials):
         return None
-    worse = others[others < sign * value]
+    worse = others[others < sign * value].tolist()
     low, high = np.quantile(others, (0.25, 0.75)).tolist()
     better = len(others) - len(worse)
-    if better > _WORSE * len(others) or sign * value - worse.max() < _GAP * (high - low):
+    if better > _WORSE * len(others) or not sign * value - max(worse) >= _GAP * (high - low):
         return None
     return (
         f"{count} values are {value + 0.0:.12g} exactly, and better than nearly all others: trials "
