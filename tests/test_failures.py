@@ -140,7 +140,7 @@ def test_failures_before_anything_worked_may_have_been_an_outage(seed):
     assert best > -0.01
 
 
-@pytest.mark.parametrize("seed", [1, 5])
+@pytest.mark.parametrize("seed", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_search_goes_on_where_what_counts_as_infeasible_was_not(seed):
     tried = searched_through_an_outage(seed, "bad", 64, hill)
     assert different(tried[-24:], 4) >= 5

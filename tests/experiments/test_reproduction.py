@@ -84,6 +84,9 @@ FIRST = [
 ]
 
 
+LAST = {f"outliers/{name}" for name in ("forrester-corrupted", "tuning", "both-signs")} | {"matrix"}
+
+
 def simulated(name):
     """The robot of some figures, and the lander, come with an extra."""
     robots = [f"corruption/figure-{k}" for k in (1, 3, 6)]
@@ -92,7 +95,9 @@ def simulated(name):
         needed = ["gymnasium", "Box2D"]
     missing = [library for library in needed if importlib.util.find_spec(library) is None]
     marks = [pytest.mark.skip(f"{missing[0]} is not installed")] if missing else []
-    return pytest.param(name, marks=marks if name in FIRST else [*marks, pytest.mark.long])
+    if name not in FIRST:
+        marks.append(pytest.mark.slow if name in LAST else pytest.mark.long)
+    return pytest.param(name, marks=marks)
 
 
 @pytest.fixture(autouse=True)

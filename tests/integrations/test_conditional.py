@@ -568,7 +568,7 @@ def test_a_space_without_conditions_has_no_rule():
     assert explain(study).conditional == ()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 def test_a_parameter_that_depends_on_a_float_does_not_hold_up_a_search(seed):
     """A result without a chosen parameter answers that choice, which else would be repeated."""
 

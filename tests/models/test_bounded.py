@@ -345,11 +345,8 @@ def test_a_fit_from_scratch_replaces_one_that_the_rows_outside_contradict():
     assert not trusted[outliers].any()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "best"),
-    [("branin", (0.5428, 0.1517)), pytest.param("hart3", None, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "best"), [("branin", (0.5428, 0.1517)), ("hart3", None)])
 def test_the_posterior_stays_as_good_where_results_crowd(name, best):
     f, rng = FUNCTIONS[name], np.random.default_rng(0)
     best = np.array([0.1146, 0.5556, 0.8525] if best is None else best)

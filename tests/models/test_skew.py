@@ -168,7 +168,7 @@ def test_it_is_asked_where_there_was_a_posterior_of_nothing():
     np.testing.assert_array_equal(learner.trust, learned(x, y).trust)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_beyond_the_exact_model_it_stays_from_fit_to_fit():
     x, y = old_results(0, 290)
     best = np.argsort(-hill(x[:257]))[:8]

@@ -411,7 +411,7 @@ def test_there_is_no_local_search_without_a_window():
             known.tell(choice.x, ripples(choice.x))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_local_search_finds_a_summit_among_ripples():
     reached = []
     for seed in range(7):
