@@ -601,6 +601,8 @@ def test_pending_choices_are_forgotten_one_several_none_or_all():
         agent.forget_pending(3)
     with pytest.raises(ValueError, match="a choice or several, got array"):
         agent.forget_pending(np.array(1))
+    with pytest.raises(ValueError, match="a choice or several, got 3"):
+        MultiLearner(BOX, 2).forget_pending(3)
     with pytest.raises(ValueError, match="a choice or several, got None"):
         agent.forget_pending([agent.pending[0], None])
     assert len(agent.pending) == 1

@@ -23,7 +23,7 @@ from stoic.models import LeaveOneOutGP
 from stoic.models.constraints import Constraints
 from stoic.optimizer import Optimizer
 from stoic.pareto import distinct, non_dominated
-from stoic.pending import check_count
+from stoic.pending import check_count, listed
 from stoic.policies.base import View, choices_at
 from stoic.policies.hypervolume import HypervolumeImprovement, best_trust
 from stoic.policies.initial import Initial
@@ -226,7 +226,7 @@ class MultiLearner(Optimizer):
 
     def forget_pending(self, choices: Choice | Iterable[Choice] | None = None) -> None:
         """Forget pending choices, as :meth:`~stoic.optimizer.Optimizer.forget_pending`."""
-        these = choices if choices is None or isinstance(choices, Choice) else tuple(choices)
+        these = None if choices is None else listed(choices)
         for output in self.outputs:
             output.forget_pending(these)
 

@@ -7,6 +7,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,17 @@ def check_count(n: int) -> None:
     """Refuse anything but a number of choices."""
     if not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"Ask for at least one choice, a whole number of them, got n={n!r}.")
+
+
+def listed(choices: Choice | Iterable[Choice]) -> list[Choice]:
+    """Return one choice or several as a list, or refuse what is none."""
+    these: list[Any] = [choices]
+    if not isinstance(choices, Choice):
+        with suppress(TypeError):  # what is no choice is refused below
+            these = list(choices)
+    if wrong := [each for each in these if not isinstance(each, Choice)]:
+        raise ValueError(f"What is forgotten is a choice or several, got {wrong[0]!r:.200}.")
+    return these
 
 
 class Pending:
@@ -94,13 +106,7 @@ class Pending:
             forgotten = list(self)
             self.clear()
             return forgotten
-        these: list[object] = [choices]
-        if not isinstance(choices, Choice):
-            with suppress(TypeError):  # what is no choice is refused below
-                these = list(choices)
-        if wrong := [each for each in these if not isinstance(each, Choice)]:
-            raise ValueError(f"What is forgotten is a choice or several, got {wrong[0]!r:.200}.")
-        found = (self.remove(each) for each in these if isinstance(each, Choice))
+        found = map(self.remove, listed(choices))
         return [choice for choice in found if choice is not None]
 
     def _file(self) -> None:

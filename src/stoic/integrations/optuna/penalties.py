@@ -27,7 +27,7 @@ _OTHERS = 4  # other results, at least
 # penalised, the best of 80 results is as good with a penalty that is 5 ranges away as with failures
 # that are reported, .002 to .01; 17 away it is .05 to 2.3, and 400,000 away 1.8 to 4.9.
 _FAR = 10.0
-_WORSE = 0.1  # of the others: wrong results may be worse still
+_BEYOND = 0.1  # of the others: wrong results may be farther still
 # Interquartile ranges from a better value to the nearest worse one: .5 to 1.1 in four studies where
 # a quarter of the runs crash and report 0, at most .25 in six where a loss is clipped at 0 or an
 # accuracy at 1.
@@ -53,7 +53,7 @@ def penalties(
     done = sorted((t for t in done if is_result(t.value, possible)), key=lambda t: t.number)
     values = sign * np.array([t.value for t in done], dtype=float)
     # A setting that was measured several times is one
-    settings = np.array([str(sorted(t.params.items())) for t in done], dtype=object)
+    settings = np.array([_setting(t) for t in done], dtype=object)
     return frozenset(sign * value for value in _found(values, settings))
 
 
@@ -98,20 +98,25 @@ def too_good(
     value, count = max(Counter(v for _, v in finite).items(), key=itemgetter(1), default=(0.0, 0))
     those = [t for t, v in finite if v == value]
     others = sign * np.array([v for _, v in finite if v != value])
-    if possible is not None or len({str(sorted(t.params.items())) for t in those}) < _FEWEST:
+    if possible is not None or len({_setting(t) for t in those}) < _FEWEST:
         return None
     if not _various(others) or _number_in_common(those, trials):
         return None
     worse = others[others < sign * value].tolist()
     low, high = np.quantile(others, (0.25, 0.75)).tolist()
     better = len(others) - len(worse)
-    if better > _WORSE * len(others) or not sign * value - max(worse) >= _GAP * (high - low):
+    if better > _BEYOND * len(others) or not sign * value - max(worse) >= _GAP * (high - low):
         return None
     return (
         f"{count} values are {value + 0.0:.12g} exactly, and better than nearly all others: trials "
         f"{some([t.number for t in those])}. If a run that failed reports it, let it fail instead, "
         "or say which values are possible."
     )
+
+
+def _setting(trial: FrozenTrial) -> str:
+    """Return what trials at one setting have in common, and no others."""
+    return str(sorted(trial.params.items()))
 
 
 def _number_in_common(those: Sequence[FrozenTrial], trials: Sequence[FrozenTrial]) -> bool:
@@ -148,7 +153,7 @@ def _apart(value: float, others: Array) -> bool:
     """Return True if others, most of them different, are far better than the value."""
     if not _various(others):
         return False
-    if np.count_nonzero(others < value) > _WORSE * len(others):
+    if np.count_nonzero(others < value) > _BEYOND * len(others):
         return False
     low, middle, high = np.quantile(others, (0.25, 0.5, 0.75)).tolist()
     return bool(middle - value > _FAR * (high - low))  # in Python: an infinite one is none
