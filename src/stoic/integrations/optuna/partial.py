@@ -14,6 +14,7 @@ from stoic.curves import Curve, FinishedCurves
 from stoic.data import Array, as_results
 from stoic.integrations.optuna.objectives import CENSORED, NOISE
 from stoic.integrations.optuna.possible import PossibleValues, is_result
+from stoic.integrations.optuna.times import end_of
 from stoic.integrations.reported import finite
 from stoic.learner import Learner
 
@@ -159,10 +160,10 @@ class PartialResults:
         A pruner says that the trial would not have been among the best: at its last value it may
         well have been much worse than it would have become. Without a value by then, of all values.
         """
-        end = trial.datetime_complete
-        ended = [(other.datetime_complete, float(other.value or 0.0)) for other in self._complete]
-        by_then = [value for at, value in ended if end is None or at is None or at <= end]
-        known = sorted(self.sign * value for value in by_then or [value for _, value in ended])
+        at = end_of(trial)[0] if trial.datetime_complete else None
+        values = [(end_of(other)[0], float(other.value or 0.0)) for other in self._complete]
+        by_then = [value for then, value in values if at is None or then <= at]
+        known = sorted(self.sign * value for value in by_then or [value for _, value in values])
         return known[-min(2, len(known))] if known else None
 
 

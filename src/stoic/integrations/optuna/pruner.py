@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.integrations.optuna.internals import storage_of, study_id, whole_study
 from stoic.integrations.optuna.partial import PartialResults
 from stoic.integrations.optuna.possible import stored_possible
+from stoic.integrations.optuna.times import end_of
 
 _WINDOW = 3  # last values of a trial, each with a vote
 _AGREE = 2  # votes that prune
@@ -94,12 +95,12 @@ class StoicPruner(BasePruner):
 
 def _runs_to_its_end(study: Study, trial: FrozenTrial) -> bool:
     """Return True after four pruned trials, and at a setting that has finished before."""
-    ended = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
-    latest = sorted(ended, key=lambda other: (other.datetime_complete, other.number))[-_MOST:]
+    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+    latest = sorted(trials, key=end_of)[-_MOST:]
     if len(latest) == _MOST and all(other.state == TrialState.PRUNED for other in latest):
         return True
     return any(
-        other.state == TrialState.COMPLETE and other.params == trial.params for other in ended
+        other.state == TrialState.COMPLETE and other.params == trial.params for other in trials
     )
 
 

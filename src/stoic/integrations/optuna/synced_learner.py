@@ -5,7 +5,6 @@ Optuna minimises by default, the core maximises: the one sign flip is here.
 
 from __future__ import annotations
 
-import datetime
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,6 +34,7 @@ from stoic.integrations.optuna.penalties import Penalties
 from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.stored_model import method_digest, stored_model
+from stoic.integrations.optuna.times import end_of, start_of
 from stoic.integrations.optuna.turns import announced
 from stoic.integrations.optuna.unmodelled import FAILED, Parameters, violates
 from stoic.integrations.recipe import DEFAULT, Recipe, build_learner, in_direction
@@ -162,7 +162,7 @@ class SyncedLearner:
         self.left_out: dict[int, str] = {}  # number of a trial at no point -> where it was run
         self._seen: set[int] = set()  # numbers of all trials that were processed
         self.keeper = ModelKeeper(self.learner, self._method, self._stored)
-        self._latest = _ended(None)
+        self._latest = end_of(None)
 
     def _method(self) -> str | None:
         return method_digest(
@@ -245,7 +245,7 @@ class SyncedLearner:
         """Report to the learner the trials that have finished since the last call."""
         finished = [trial for trial in trials if trial.state.is_finished()]
         if self.learner.plans:
-            finished.sort(key=_ended)  # by the storage, which all workers read
+            finished.sort(key=end_of)  # by the storage, which all workers read
         new = [trial for trial in finished if trial.number not in self._seen]
         others = len(self.signs) == 1 and self.penalties.follow(new, finished)
         before = self.encoding
@@ -261,7 +261,7 @@ class SyncedLearner:
         if others:  # which were observed as values
             self._begin()
             new = finished
-        if new and self.learner.plans and _ended(new[0]) < self._latest:
+        if new and self.learner.plans and end_of(new[0]) < self._latest:
             self._begin()
             new = finished
         self._parameters.follow(new)
@@ -301,7 +301,7 @@ class SyncedLearner:
         """Report finished trials to the learner."""
         for trial in trials:
             self._seen.add(trial.number)
-            self._latest = max(self._latest, _ended(trial))
+            self._latest = max(self._latest, end_of(trial))
             if (params := self._run(trial)) is None:
                 continue  # it lacks a parameter, or one is out of its range
             if (x := self._at(params)) is not None:
@@ -448,8 +448,8 @@ class SyncedLearner:
         places = [*map(self.queried, running), *map(self.run, unseen)]
         pending = [x for x in places if x is not None]
         # Other processes may have asked, too
-        ended = max([self._latest, *map(_ended, unseen)])[0]
-        asked = sum((t.datetime_start or ended) > ended for t in running)
+        latest = max([self._latest, *map(end_of, unseen)])[0]
+        asked = sum((start_of(t) or latest) > latest for t in running)
         self.learner.rng = rng  # the stream of this trial, whatever was asked before
         if self.encoding.tree is not None:
             settings = [announced(trial, self.encoding.space) for trial in trials]
@@ -613,12 +613,6 @@ def build_with_points(
         )
     parts = aim.parts(learner.parts, encoding, float(signs[0]), probe)
     return Learner(learner.domain, parts), points
-
-
-def _ended(trial: FrozenTrial | None) -> tuple[datetime.datetime, int]:
-    """End of a trial, and its number; before all others if it is not known."""
-    never = datetime.datetime.min
-    return (never, -1) if trial is None else (trial.datetime_complete or never, trial.number)
 
 
 def moved(trials: Sequence[FrozenTrial]) -> bool:
