@@ -143,8 +143,11 @@ def test_large_integers_next_to_each_other_are_told_apart():
         (IntDistribution(1, 1_000_001, step=10), "int(1, 1000001, step=10)"),
         (IntDistribution(0, 10**400), "int(0, 10000000000000000000...)"),
         (CategoricalDistribution(["a", 2]), "choice(a, 2)"),
+        (CategoricalDistribution([True, False]), "[true, false]"),
+        (CategoricalDistribution([1, "x", None]), '[1, "x", null]'),
+        (CategoricalDistribution(["True", "null"]), 'choice("True", "null")'),
     ],
-    ids=["float", "log", "step", "huge", "choice"],
+    ids=["float", "log", "step", "huge", "choice", "bool", "null", "texts"],
 )
 def test_a_range_is_written_as_users_do(distribution, text):
     assert as_written(distribution) == text

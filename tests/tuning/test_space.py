@@ -15,7 +15,7 @@ from optuna.distributions import (
     distribution_to_json,
 )
 
-from stoic.integrations.optuna.encoding import as_written
+from stoic.integrations.optuna.encoding import as_written, check_fixed
 from stoic.refusal import RefusalError
 from stoic.tuning.space import (
     parse_as,
@@ -179,6 +179,9 @@ def test_fixed_values_have_the_type_of_their_parameter():
     assert fixed == {"x": 1.0, "s": 0.25, "n": 3, "k": True}
     assert [type(value) for value in fixed.values()] == [float, float, int, bool]
     assert parse_fixed(["k=1"], FIXED)["k"] is not True
+    assert parse_fixed(["k=null"], {"k": CategoricalDistribution(["a", None])}) == {"k": None}
+    with pytest.raises(RefusalError, match=r'k cannot be "False": it is \[true, false\]'):
+        check_fixed({"k": "False"}, {"k": CategoricalDistribution([True, False])}, "it has")
     assert parse_fixed([], FIXED) == {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +46,14 @@ _OTHERS = 16  # at least, so that as many workers may each choose one
 _FEW = 5
 
 _DIGITS = 20  # of an integer in a message
-_CONSTANTS = {"True": True, "true": True, "False": False, "false": False, "None": None}
+_CONSTANTS = {
+    "True": True,
+    "False": False,
+    "None": None,
+    "true": True,
+    "false": False,
+    "null": None,
+}
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,299})", re.ASCII)  # 08 is none in Python
 _FRACTION = re.compile(r"[+-]?(?=.*[.eE])(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -432,6 +440,8 @@ def spanning(one: BaseDistribution, other: BaseDistribution) -> BaseDistribution
 def as_written(distribution: BaseDistribution) -> str:
     """Write a range as users do: ``float(0, 1, log)``, ``int(1, 9)``, ``choice(a, b)``."""
     if isinstance(distribution, CategoricalDistribution):
+        if any(choice is None or isinstance(choice, bool) for choice in distribution.choices):
+            return json.dumps(distribution.choices, default=str)  # in choice(...) they are texts
         return f"choice({', '.join(map(_quoted, distribution.choices))})"
     assert isinstance(distribution, Numbers)
     kind, d = ("int" if isinstance(distribution, IntDistribution) else "float"), distribution
@@ -440,7 +450,7 @@ def as_written(distribution: BaseDistribution) -> str:
 
 
 def literal(text: str) -> str | int | float | None:
-    """Read a choice as Python does, or JSON: a number, true, None; anything else is a text."""
+    """Read a choice as Python does, or JSON: a number, true, null; anything else is a text."""
     if text[:1] in ("'", '"'):
         return text[1:-1]
     if text in _CONSTANTS:
@@ -484,7 +494,9 @@ def check_fixed(
         if name not in space:
             raise RefusalError(f"{unknown(name, space)} Values can be given of those that {which}.")
         if not possible(space[name], value):
-            raise RefusalError(f"{name} cannot be {value}: it is {as_written(space[name])}.")
+            raise RefusalError(
+                f"{name} cannot be {_quoted(value)}: it is {as_written(space[name])}."
+            )
 
 
 def given_points(
