@@ -44,6 +44,11 @@ def written(value: float | None, sd: float) -> str:
     return next(enough, texts[0])
 
 
+def probability(of: float) -> str:
+    """Format a probability, rounded down: only what is certain is 1."""
+    return f"{math.floor(100.0 * of + 1e-9) / 100.0:.2f}"
+
+
 def is_json_object(text: str | bytes) -> bool:
     """Return True for a text that is JSON with keys."""
     try:

@@ -12,7 +12,8 @@ from optuna.trial import TrialState
 from stoic.confirmation import Comparison
 from stoic.integrations.optuna import CONFIRM, EXECUTED, FAILED, StoicSampler, confirm, explain
 from stoic.integrations.optuna.confirming import next_confirmation, standing
-from stoic.integrations.optuna.internals import constraints
+from stoic.integrations.optuna.internals import constraint_attrs, constraints
+from stoic.printable import probability
 from stoic.refusal import RefusalError
 from studies import add
 
@@ -377,3 +378,26 @@ def test_what_was_asked_is_asked_again_where_another_setting_was_run():
     assert found._count(lambda t: True)[at] >= len(again) > 1
     assert all((found.synced.run(t) == found.x).all(axis=1).sum() <= 1 for t in again)
     assert sum((found.synced.run(t) == found.x).all(axis=1).any() for t in again) == 1  # merged
+
+
+def test_what_is_hardly_feasible_is_not_settled():
+    study, space = optuna.create_study(), {"x": FloatDistribution(0.0, 1.0)}
+    for k in range(14):  # the limit was added to a study that ran, and has not been met
+        system = constraint_attrs({"size": 2.0 - 0.1 * k}) if k > 11 else None
+        add(study, {"x": (3 * k % 14) / 14}, space, (3 * k % 14) / 14, system=system)
+    found = standing(study).outcome()
+    assert found.feasible < 0.5
+    assert not found.settled
+    assert f"likeliest to be feasible ({probability(found.feasible)})" in found.sentence()
+    assert found.record()["feasible"] == found.feasible
+    again = {"x": found.recommended.params["x"]}
+    for _ in range(4):
+        add(
+            study,
+            again,
+            space,
+            again["x"],
+            {CONFIRM: True},
+            system=constraint_attrs({"size": -1.0}),
+        )
+    assert standing(study).outcome().settled

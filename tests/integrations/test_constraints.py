@@ -13,9 +13,9 @@ from optuna.trial import Trial, TrialState
 
 from stoic import recipes
 from stoic.integrations.optuna import FAILED, StoicSampler, explain
-from stoic.integrations.optuna.explanation import probability
 from stoic.integrations.optuna.internals import constraints, store_constraints
 from stoic.integrations.optuna.unmodelled import unmodelled, violates
+from stoic.printable import probability
 from stoic.refusal import RefusalError
 from studies import add
 

@@ -12,9 +12,9 @@ from optuna.trial import TrialState, create_trial
 
 from stoic import recipes
 from stoic.integrations.optuna import FAILED, NOISE, VALUES, StoicSampler, explain
-from stoic.integrations.optuna.explanation import probability
 from stoic.integrations.optuna.internals import storage_of, trial_id
 from stoic.pareto import hypervolume
+from stoic.printable import probability
 from studies import add
 
 X = {"x": FloatDistribution(0.0, 1.0)}

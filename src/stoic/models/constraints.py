@@ -53,17 +53,23 @@ class Constraints:
         """Mask of points (m,) where each constraint holds with a probability of at least 1/2."""
         return np.asarray((self._log_of_each(x) >= -math.log(2.0)).all(axis=0))
 
-    def safest(self, x: Array) -> Booleans:
-        """Mask of points (m,) where all hold with a probability of 0.9, or with the largest.
+    def sure(self, x: Array) -> Booleans:
+        """Mask of points (m,) where all hold with a probability of 0.9.
 
         Of one that is classified 1/2 is enough: only far from any limit is it 0.9.
         """
+        return self._sure(self._log_of_each(x))
+
+    def safest(self, x: Array) -> Booleans:
+        """Mask of points (m,) where that is :meth:`sure`, or if none is, likeliest."""
         each = self._log_of_each(x)
-        k = len(self.posteriors)
-        sure = each[:k].sum(axis=0) >= math.log(SURE)
-        sure &= (each[k:] >= -math.log(2.0)).all(axis=0)
-        total = each.sum(axis=0)
+        sure, total = self._sure(each), each.sum(axis=0)
         return sure if sure.any() else np.asarray(total >= total.max())
+
+    def _sure(self, each: Array) -> Booleans:
+        k = len(self.posteriors)
+        sure: Booleans = each[:k].sum(axis=0) >= math.log(SURE)
+        return sure & (each[k:] >= -math.log(2.0)).all(axis=0)
 
     def _log_of_each(self, x: Array) -> Array:
         """Log probability of each constraint at ``x`` (m, d), shape (k, m)."""

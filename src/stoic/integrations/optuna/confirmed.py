@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stoic.printable import ShownAsText, written
+from stoic.printable import ShownAsText, probability, written
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,11 @@ class Confirmation(ShownAsText):
     settled:
         True if the recommended setting was measured again, and either is the best with a
         probability of at least 0.95 or is expected to lose at most 2 % of the noise's standard
-        deviation.
+        deviation. Where constraints are modelled, it must also satisfy them with a probability of
+        0.9.
+    feasible:
+        Probability that it satisfies them; None without any. Only settings as safe are compared,
+        those of 0.9 or more or else the likeliest.
     """
 
     candidates: tuple[Candidate, ...]
@@ -79,6 +83,7 @@ class Confirmation(ShownAsText):
     uncounted: int
     left_out: tuple[int, ...]
     settled: bool
+    feasible: float | None = None
 
     @property
     def recommended(self) -> Candidate:
@@ -104,9 +109,13 @@ class Confirmation(ShownAsText):
         # A mean may be above the quantile, where a large loss is unlikely
         loss = f"expected loss {self.expected_loss:.3g}, with 95 % below {self.largest_loss:.3g}"
         lower, upper = (written(end, self.recommended.std) for end in (self.lower, self.upper))
+        none = ", none of this setting" * (count > 0 and not self.recommended.confirmations)
+        safe = ""
+        if self.feasible is not None:
+            safe = f" that are likeliest to be feasible ({probability(self.feasible)})"
         return (
-            f"{count} measurement{'s' * (count != 1)}{failed}: the best of those tried with "
-            f"probability {self.probability:.2f}, 95 % interval {lower} to "
+            f"{count} measurement{'s' * (count != 1)}{none}{failed}: the best of those tried{safe} "
+            f"with probability {self.probability:.2f}, 95 % interval {lower} to "
             f"{upper}, {loss}, {'settled' if self.settled else 'not settled yet'}"
         )
 
@@ -118,6 +127,7 @@ class Confirmation(ShownAsText):
             "uncounted": self.uncounted,
             "left_out": list(self.left_out),
             "settled": self.settled,
+            "feasible": self.feasible,
             "probability": self.probability,
             "interval": [self.lower, self.upper],
             "expected_loss": self.expected_loss,

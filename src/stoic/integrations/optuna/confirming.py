@@ -43,6 +43,7 @@ from stoic.integrations.optuna.possible import is_result
 from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
 from stoic.integrations.optuna.unmodelled import CONFIRM, modelled_space, violates
 from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
+from stoic.models.constraints import Constraints
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
@@ -139,8 +140,15 @@ class Standing:
     def _measured(self, trial: FrozenTrial) -> bool:
         return _measured(self.synced, trial)
 
+    @cached_property
+    def limits(self) -> Constraints | None:
+        """Constraints of the study; None without any."""
+        return self.synced.feasibility()
+
     def settled(self) -> bool:
         """Return True if further measurements are not needed, see :class:`Confirmation`."""
+        if self.limits is not None and not self.limits.sure(self.x[[self.leader]])[0]:
+            return False
         comparison = self.comparison
         sure = comparison.probability[self.leader] >= _SURE
         small = comparison.loss.mean() <= _SMALL * np.sqrt(self.noise)
@@ -222,6 +230,7 @@ class Standing:
             failed - len(counted),
             self._left_out(counted),
             self.settled(),
+            None if self.limits is None else float(self.limits(self.x[[best]])[0]),
         )
 
 

@@ -17,7 +17,7 @@ from stoic.integrations.optuna.confirmed import Confirmation
 from stoic.integrations.optuna.diagnostics import PartialRow, Row
 from stoic.integrations.optuna.earlier import SourceTrust
 from stoic.integrations.optuna.possible import PossibleValues
-from stoic.printable import ShownAsText, printable, written
+from stoic.printable import ShownAsText, printable, probability, written
 
 if TYPE_CHECKING:
     import pandas
@@ -346,11 +346,6 @@ def deviation(sd: float, digits: int = 2) -> str:
 def estimated(mean: float, sd: float, sign: str = "+-") -> str:
     """Format an estimate with its standard deviation for people."""
     return f"{written(mean, sd)} {sign} {deviation(sd)}"
-
-
-def probability(of: float) -> str:
-    """Format a probability, rounded down: only what is certain is 1."""
-    return f"{math.floor(100.0 * of + 1e-9) / 100.0:.2f}"
 
 
 def expected(row: Row, sign: str = "+-") -> str:

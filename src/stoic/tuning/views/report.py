@@ -23,7 +23,6 @@ from stoic.integrations.optuna.explanation import (
     estimated,
     excluded_lines,
     expected,
-    probability,
     residual,
     setting,
     unfinished_lines,
@@ -31,7 +30,7 @@ from stoic.integrations.optuna.explanation import (
 from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.integrations.recipe import Recipe
-from stoic.printable import printable, written
+from stoic.printable import printable, probability, written
 from stoic.refusal import RefusalError
 from stoic.tuning.trials import last_error
 from stoic.tuning.views.durations import duration, median_duration
