@@ -45,7 +45,7 @@ def value(study):
 
 @pytest.mark.parametrize("kind", [None, "infeasible"])
 def test_the_design_leaves_a_half_that_always_crashes(kind):
-    """Of ten points 5 crashed before; over 20 seeds it was 2.3 in the mean, and 3 at the most."""
+    """Of ten points 5 crash where all are kept; of eight seeds it is 2.2 in the mean, 4 at most."""
     lost = [len(crashed(played(half, seed, 10, kind=kind))) for seed in range(8)]
     assert sum(lost) <= 28
 
@@ -83,9 +83,30 @@ def test_where_all_trials_crash_the_design_goes_on():
     assert (np.ptp(points, axis=0) > 0.5).all()
 
 
+@pytest.mark.parametrize("first", [2, 5])
+def test_failures_before_the_program_has_worked_hide_no_choice(first):
+    """A typo, a board that is not plugged in: the search did not leave the first that worked."""
+    times = {"O0": 2.5, "O1": 1.2, "O2": 1.0, "O3": 0.9, "Os": 1.1}
+
+    def build(trial):
+        level = trial.suggest_categorical("level", list(times))
+        vectors = trial.suggest_categorical("vectors", ["on", "off"])
+        unroll = trial.suggest_int("unroll", 1, 64, log=True)
+        if trial.number < first:
+            raise OSError
+        return times[level] * (0.8 if vectors == "on" else 1.0) + 0.001 * abs(unroll - 8)
+
+    for seed in (0, 2):
+        study = optuna.create_study(sampler=StoicSampler(seed=seed))
+        study.optimize(build, n_trials=25, catch=OSError)
+        worked = [t for t in study.trials if t.value is not None]
+        assert {t.params["level"] for t in worked} == set(times)
+        assert study.best_value < 0.74
+
+
 @pytest.mark.parametrize("seeds", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_of_a_half_that_always_crashes_few_trials_are_lost(seeds):
-    """A study lost 3.5 of 50 in the mean of 20 seeds, 6 at the most, and 7 to 9 before."""
+    """A study loses 3.6 of 50 in the mean of eight seeds, 5 at most, and 7 to 9 without a cost."""
     lost = np.array([len(crashed(played(half, seed, 50))) for seed in range(seeds)])
     assert np.count_nonzero(lost > 5) <= 1
     assert lost.max() <= 8

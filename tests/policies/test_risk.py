@@ -134,7 +134,7 @@ def test_the_order_of_results_and_failures_is_that_of_a_chain():
 
 
 def test_outages_are_long_and_their_failures_in_a_row():
-    assert outages("-" * 9 + "+" * 9) is None
+    assert outages("+" + "-" * 9 + "+" * 9) is None
     assert outages("+-" * 30) is None
     assert outages("-" * 10 + "+" * 10).evidence > 5.0
     rng = np.random.default_rng(0)
@@ -145,3 +145,14 @@ def test_outages_are_long_and_their_failures_in_a_row():
     long = "".join(rng.choice(["+", "-"], 3000, p=[0.3, 0.7]))
     assert outages(long).evidence < -5.0
     assert outages("-" * 10 + "+").now > 0.8
+
+
+def test_before_the_first_result_a_few_failures_may_be_an_outage():
+    assert outages("-" * 5 + "+" * 5).prior > outages("+" + "-" * 10).prior
+    assert outages("-" * 5 + "+" * 5).evidence > 2.0
+    assert outages("---+-+--+-").evidence < 0.0
+    x = np.random.default_rng(0).random((10, 2))
+    no = np.zeros((0, 2))
+    begun = Chance.learned(BOX, x, np.arange(10) > 4, no, None)
+    later = Chance.learned(BOX, x, (np.arange(10) < 2) | (np.arange(10) > 6), no, None)
+    assert begun.weight < 0.5 * later.weight

@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic import recipes
 from stoic.balancing import Balanced
-from stoic.data import DISTRUSTED, FAILURES, Array, Choice, FailureKind, Observations
+from stoic.data import DISTRUSTED, FAILURES, Array, Booleans, Choice, FailureKind, Observations
 from stoic.domains import Finite
 from stoic.integrations.optuna.coordinates import Numbers
 from stoic.integrations.optuna.earlier import EarlierStudy, stored_sources
@@ -44,6 +44,7 @@ from stoic.models.feasibility import Feasibility
 from stoic.objectives import MultiLearner
 from stoic.pending import NothingLeftError, WaitingError
 from stoic.policies.base import choices_at
+from stoic.policies.risk import Chance
 from stoic.refusal import RefusalError
 
 _LEFT_OUT = 16  # results that a model which was fitted before may be without
@@ -370,42 +371,56 @@ class SyncedLearner:
         They are those of a setting that can have what is ``fixed``, if complete trials show one.
 
         A point where failure is likelier than a result, and than elsewhere, gives way to a later
-        one of the sequence, which no other trial has. The finished trials and the number alone
-        determine it.
+        one of the sequence, which no other trial has: as far as failures are confined to a region.
+        The finished trials and the number alone determine it.
         """
         self.follow(trials)
-        feasibility = self._feasibility()
+        chance, share = self._chance()
         rng = np.random.default_rng([seed, number])
         whole = {**fixed, **self._deciding(fixed, trials, rng)} if fixed else None
         likeliest, most = None, -np.inf
-        for k in range(_LATER if feasibility else 1):
+        for k in range(_LATER if chance else 1):
             params = self.encoding.sobol(number + k * _STRIDE, seed, fixed)
             if fixed and not self.encoding.has(params, fixed):
                 params = self.encoding.sobol(number + k * _STRIDE, seed, whole)
             x = self.points.nearest(self.encoding.encode(params)[None])[0]
             if self.learner.domain.finite:
                 params = self.encoding.decode(x)
-            chance = float(feasibility(x[None])[0]) if feasibility else 1.0
-            if chance > most:
-                likeliest, most = params, chance
-            if feasibility is None or chance >= min(0.5, feasibility.share):
+            p = float(chance(x[None])[0]) if chance else 1.0
+            if p > most:
+                likeliest, most = params, p
+            if p >= min(0.5, share):
                 break
         assert likeliest is not None  # there is a first point
         return likeliest
 
-    def _feasibility(self) -> Feasibility | None:
-        """Model of where trials give results, from those with and without; ``None`` if all did."""
-        observations = self.modelled
-        results = observations.observed[:, None]  # (n, 1), as of one output
+    def _worked(self) -> Booleans:
+        """Mask of the modelled trials (n,) that gave a result."""
+        results = self.modelled.observed[:, None]  # (n, 1), as of one output
         if isinstance(self.learner, MultiLearner):
             results = self.learner.results
-        finite = np.isfinite(results).all(axis=1)
-        failed = [self.learner.failures.of_settings, observations.x[~finite]]
-        if not sum(map(len, failed)):
+        return np.asarray(np.isfinite(results).all(axis=1))
+
+    def _feasibility(self) -> Feasibility | None:
+        """Model of where trials give results, from those with and without; ``None`` if all did."""
+        x, worked, known = self.modelled.x, self._worked(), self.learner.failures.of_settings
+        if worked.all() and not len(known):
             return None
         return Feasibility.learned(
-            self.learner.domain, observations.x[finite], np.concatenate(failed)
+            self.learner.domain, x[worked], np.concatenate([known, x[~worked]])
         )
+
+    def _chance(self) -> tuple[Chance | Feasibility | None, float]:
+        """Probability that a trial gives a result, and its share; ``None`` if all did.
+
+        Failures without a kind may also be everywhere, or an outage.
+        """
+        worked, known = self._worked(), self.learner.failures.of_settings
+        if worked.all() or not worked.any() or len(known):
+            region = self._feasibility()
+            return region, 1.0 if region is None else region.share
+        chance = Chance.learned(self.learner.domain, self.modelled.x, worked, known, None)
+        return chance, chance.region.share
 
     def prepare(self, trials: Sequence[FrozenTrial]) -> None:
         """Fit the model to the finished trials, for a choice that comes later."""
