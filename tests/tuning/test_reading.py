@@ -70,6 +70,11 @@ def test_the_value_is_found(rule, text, value):
         ),
         (r"regex:drag = ([\d.]+)", "drag = 1.5E-03", "ends before the exponent"),
         (r"regex:drag = (\S+)", "drag = 1,5", "a number with a comma: the decimal mark is a point"),
+        (
+            r"regex:took: (.*)",
+            "took: 95.1 ms",
+            r"a number of ms, let the group be the number, as (\S+?)\s*ms",
+        ),
         ("json:los.a", '{"loss": 1, "acc": 2}', "has no key los, it has 'loss, acc'"),
         ("last-line", "loss: 0.5", r"add --value 'regex:loss:\s*(\S+)'"),
         ("last-line", '{"loss": 0.5}', "the last line is JSON, add --value json:KEY"),

@@ -187,6 +187,11 @@ def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
         )
     if _WITH_COMMA.fullmatch(found):
         raise NoValueError(f"no value: {place} is {_COMMA}", _brief(found))
+    if unit := _WITH_UNIT.fullmatch(found):
+        hint = (
+            f"a number of {unit['unit']}, let the group be the number, as (\\S+?)\\s*{unit['unit']}"
+        )
+        raise NoValueError(f"no value: {place} is {hint}", _brief(found))
     return _number(found, place)
 
 
