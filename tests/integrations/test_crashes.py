@@ -6,7 +6,9 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
+from stoic import recipes
 from stoic.integrations.optuna import FAILED, StoicSampler, explain
+from stoic.integrations.optuna.synced_learner import SyncedLearner
 
 SPACE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(-3.0, 3.0)}
 
@@ -83,8 +85,8 @@ def test_where_all_trials_crash_the_design_goes_on():
     assert (np.ptp(points, axis=0) > 0.5).all()
 
 
-@pytest.mark.parametrize("first", [2, 5])
-def test_failures_before_the_program_has_worked_hide_no_choice(first):
+@pytest.mark.parametrize(("first", "infeasible"), [(2, False), (5, False), (5, True)])
+def test_failures_before_the_program_has_worked_hide_no_choice(first, infeasible):
     """A typo, a board that is not plugged in: the search did not leave the first that worked."""
     times = {"O0": 2.5, "O1": 1.2, "O2": 1.0, "O3": 0.9, "Os": 1.1}
 
@@ -92,16 +94,37 @@ def test_failures_before_the_program_has_worked_hide_no_choice(first):
         level = trial.suggest_categorical("level", list(times))
         vectors = trial.suggest_categorical("vectors", ["on", "off"])
         unroll = trial.suggest_int("unroll", 1, 64, log=True)
-        if trial.number < first:
+        if infeasible and unroll > 40:
+            trial.set_user_attr(FAILED, "infeasible")
+        if trial.number < first or FAILED in trial.user_attrs:
             raise OSError
         return times[level] * (0.8 if vectors == "on" else 1.0) + 0.001 * abs(unroll - 8)
 
-    for seed in (0, 2):
+    for seed in (0, 2, 9):
         study = optuna.create_study(sampler=StoicSampler(seed=seed))
-        study.optimize(build, n_trials=25, catch=OSError)
+        study.optimize(build, n_trials=20, catch=OSError)
         worked = [t for t in study.trials if t.value is not None]
         assert {t.params["level"] for t in worked} == set(times)
         assert study.best_value < 0.74
+
+
+def test_a_design_does_not_depend_on_which_trial_ended_first():
+    study = optuna.create_study(sampler=StoicSampler(seed=0, search_space=SPACE))
+    learners = [SyncedLearner(study, SPACE, recipes.robust()) for _ in range(2)]
+    first, second = study.ask(SPACE), study.ask(SPACE)
+    study.tell(second, 1.0)
+    learners[0].follow(study.get_trials(deepcopy=False))  # the other one comes later
+    study.tell(first, state=TrialState.FAIL)
+    learners[0].follow(study.get_trials(deepcopy=False))
+    for works in (False, False, False, True, True, False):
+        trial = study.ask(SPACE)
+        study.tell(trial, *((1.0,) if works else (None, TrialState.FAIL)))
+    trials = study.get_trials(deepcopy=False)
+    points = [learner.start(trials, 8, 0) for learner in learners]
+    assert learners[0].observed != learners[1].observed
+    assert points[0] == points[1]
+    weights = [learner._chance()[0].weight for learner in learners]
+    assert weights[0] == pytest.approx(weights[1])
 
 
 @pytest.mark.parametrize("seeds", [1, pytest.param(20, marks=pytest.mark.slow)])

@@ -151,8 +151,16 @@ def test_before_the_first_result_a_few_failures_may_be_an_outage():
     assert outages("-" * 5 + "+" * 5).prior > outages("+" + "-" * 10).prior
     assert outages("-" * 5 + "+" * 5).evidence > 2.0
     assert outages("---+-+--+-").evidence < 0.0
-    x = np.random.default_rng(0).random((10, 2))
-    no = np.zeros((0, 2))
-    begun = Chance.learned(BOX, x, np.arange(10) > 4, no, None)
-    later = Chance.learned(BOX, x, (np.arange(10) < 2) | (np.arange(10) > 6), no, None)
-    assert begun.weight < 0.5 * later.weight
+    x, worked = np.random.default_rng(0).random((10, 2)), np.arange(10) > 4
+    none = np.zeros((0, 2))
+    begun = Chance.learned(BOX, x, worked, none, None)
+    order = [5, 6, *range(5), 7, 8, 9]  # the same labels
+    later = Chance.learned(BOX, x[order], worked[order], none, None)
+    assert begun.region.evidence == pytest.approx(later.region.evidence)
+    assert begun.weight < 0.1 * later.weight
+    # A failure after that is no reason to stay where it worked
+    assert begun.elsewhere == begun.region.share
+    again = Chance.learned(
+        BOX, np.append(x, [[0.5, 0.5]], axis=0), np.append(worked, False), none, None
+    )
+    assert again.elsewhere < again.region.share

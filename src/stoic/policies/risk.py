@@ -29,9 +29,9 @@ _COST = 0.1
 # of a quadratic without outages and to 1.4e-4 or better with them. Where a tenth of two to six
 # dimensions works it makes no difference.
 _OUTAGE, _OUTAGES, _STAYS = 10, -3.0, 9.0
-# Log odds that failures before the first result are an outage: what is new often does not work yet.
+# Log odds of outages where the first trial failed: what is new often does not work yet.
 # Of 40 searches of 30 trials in two categories and a number whose first five (two) fail, the mean
-# of what is found is .72 (.76), with -2 it is .88, and without outages .92 (.90), where .72 is the
+# of what is found is .72 (.75), with -2 it is .88, and without outages .92 (.90), where .72 is the
 # optimum. Where a tenth to a half of two and four dimensions works it makes no difference.
 _AT_FIRST = 0.0
 _LEAST = 1e-6  # probability of a result
@@ -59,8 +59,7 @@ class Outages(NamedTuple):
     def of(worked: Booleans) -> Outages | None:
         """Look at trials in their order (n,).
 
-        None unless ten in a row failed, or some before the first result: other outages do not
-        spoil a search.
+        None unless ten in a row failed, or the first one: other outages do not spoil a search.
         """
         changes = np.flatnonzero(worked[1:] != worked[:-1]) + 1
         runs = np.diff([0, *changes, len(worked)])
@@ -88,8 +87,8 @@ class Chance(NamedTuple):
     Failures without a kind are confined to a region, which a classifier learns, or they happen
     everywhere at one rate: P is w P(result | region) + (1 - w) P(result | rate), where w is the
     posterior probability of the region. If the rate is the same everywhere, P is 1. Where many
-    have failed in a row, or all before the first result, they may also have been an outage, which
-    has its own rate now.
+    have failed in a row, or the first trial, they may also have been outages, which have their own
+    rate now.
 
     Attributes
     ----------
@@ -146,14 +145,21 @@ class Chance(NamedTuple):
         failed = np.concatenate([known, x[~worked]])
         region = Feasibility.learned(domain, x[worked], failed)
         log_odds, rate = region.evidence + _PRIOR, region.share
-        if reported is None and (outages := Outages.of(worked)) is not None:
+        if (outages := Outages.of(worked)) is not None:
             # Of many labels the classifier has seen a part
-            log_odds += (len(worked) / len(region.x) - 1.0) * region.evidence
+            log_odds += ((len(worked) + len(known)) / len(region.x) - 1.0) * region.evidence
             # Against the one rate or the outages, whose odds to each other are these
             odds = outages.evidence + outages.prior
             log_odds -= float(np.logaddexp(0.0, odds))
             rate += float(expit(odds)) * (outages.now - rate)
         return cls(region, reported or rate, float(expit(log_odds)), 1.0, len(failed))
+
+    @property
+    def elsewhere(self) -> float:
+        """P far from all observed inputs, or the share of results if that is less."""
+        share, other = self.region.share, self.otherwise
+        rate = other.share if isinstance(other, Feasibility) else other
+        return min(share, self.weight * share + (1.0 - self.weight) * rate)
 
     def __call__(self, x: Array) -> Array:
         other = self.otherwise(x) if isinstance(self.otherwise, Feasibility) else self.otherwise

@@ -441,7 +441,8 @@ def as_written(distribution: BaseDistribution) -> str:
     """Write a range as users do: ``float(0, 1, log)``, ``int(1, 9)``, ``choice(a, b)``."""
     if isinstance(distribution, CategoricalDistribution):
         if any(choice is None or isinstance(choice, bool) for choice in distribution.choices):
-            return json.dumps(distribution.choices, default=str)  # in choice(...) they are texts
+            # In choice(...) they are texts
+            return json.dumps(distribution.choices, default=str, ensure_ascii=False)
         return f"choice({', '.join(map(_quoted, distribution.choices))})"
     assert isinstance(distribution, Numbers)
     kind, d = ("int" if isinstance(distribution, IntDistribution) else "float"), distribution

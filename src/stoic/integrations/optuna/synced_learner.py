@@ -375,7 +375,7 @@ class SyncedLearner:
         The finished trials and the number alone determine it.
         """
         self.follow(trials)
-        chance, share = self._chance()
+        chance, elsewhere = self._chance()
         rng = np.random.default_rng([seed, number])
         whole = {**fixed, **self._deciding(fixed, trials, rng)} if fixed else None
         likeliest, most = None, -np.inf
@@ -389,7 +389,7 @@ class SyncedLearner:
             p = float(chance(x[None])[0]) if chance else 1.0
             if p > most:
                 likeliest, most = params, p
-            if p >= min(0.5, share):
+            if p >= min(0.5, elsewhere):
                 break
         assert likeliest is not None  # there is a first point
         return likeliest
@@ -411,16 +411,21 @@ class SyncedLearner:
         )
 
     def _chance(self) -> tuple[Chance | Feasibility | None, float]:
-        """Probability that a trial gives a result, and its share; ``None`` if all did.
+        """Probability that a trial gives a result, and far from all others; ``None`` if all did.
 
-        Failures without a kind may also be everywhere, or an outage.
+        Once one did, failures without a kind may also be everywhere, or outages.
         """
         worked, known = self._worked(), self.learner.failures.of_settings
-        if worked.all() or not worked.any() or len(known):
+        if worked.all() or not worked.any():
             region = self._feasibility()
             return region, 1.0 if region is None else region.share
-        chance = Chance.learned(self.learner.domain, self.modelled.x, worked, known, None)
-        return chance, chance.region.share
+        # In the order of their numbers, which all workers know
+        order = np.argsort(self.observed)
+        x, worked = self.modelled.x[order], worked[order]
+        domain = self.learner.domain
+        reported = Feasibility.learned(domain, x[worked], known) if len(known) else None
+        chance = Chance.learned(domain, x, worked, known, reported)
+        return chance, chance.elsewhere
 
     def prepare(self, trials: Sequence[FrozenTrial]) -> None:
         """Fit the model to the finished trials, for a choice that comes later."""
