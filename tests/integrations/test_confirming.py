@@ -388,6 +388,7 @@ def test_what_is_hardly_feasible_is_not_settled():
     found = standing(study).outcome()
     assert found.feasible < 0.5
     assert not found.settled
+    assert not found.safe
     assert f"likeliest to be feasible ({probability(found.feasible)})" in found.sentence()
     assert found.record()["feasible"] == found.feasible
     again = {"x": found.recommended.params["x"]}
@@ -400,4 +401,7 @@ def test_what_is_hardly_feasible_is_not_settled():
             {CONFIRM: True},
             system=constraint_attrs({"size": -1.0}),
         )
-    assert standing(study).outcome().settled
+    found = standing(study).outcome()
+    assert found.settled
+    assert found.safe
+    assert "likely to be feasible with probability" in found.sentence()

@@ -75,6 +75,7 @@ def test_the_value_is_found(rule, text, value):
             "took: 95.1 ms",
             r"a number of ms, let the group be the number, as (\S+?)\s*ms",
         ),
+        (r"regex:loss=(\w+)", "loss=3e-05", "is no number"),
         ("json:los.a", '{"loss": 1, "acc": 2}', "has no key los, it has 'loss, acc'"),
         ("last-line", "loss: 0.5", r"add --value 'regex:loss:\s*(\S+)'"),
         ("last-line", '{"loss": 0.5}', "the last line is JSON, add --value json:KEY"),

@@ -66,11 +66,12 @@ class Confirmation(ShownAsText):
     settled:
         True if the recommended setting was measured again, and either is the best with a
         probability of at least 0.95 or is expected to lose at most 2 % of the noise's standard
-        deviation. Where constraints are modelled, it must also satisfy them with a probability of
-        0.9.
+        deviation. Where constraints are modelled, it must also be ``safe``.
     feasible:
-        Probability that it satisfies them; None without any. Only settings as safe are compared,
-        those of 0.9 or more or else the likeliest.
+        Probability that it satisfies the constraints; None without any.
+    safe:
+        True without constraints, or if it satisfies them with a probability of 0.9, of one that is
+        only known to hold or not 1/2. Only safe settings are compared, or else the likeliest.
     """
 
     candidates: tuple[Candidate, ...]
@@ -84,6 +85,7 @@ class Confirmation(ShownAsText):
     left_out: tuple[int, ...]
     settled: bool
     feasible: float | None = None
+    safe: bool = True
 
     @property
     def recommended(self) -> Candidate:
@@ -109,10 +111,11 @@ class Confirmation(ShownAsText):
         # A mean may be above the quantile, where a large loss is unlikely
         loss = f"expected loss {self.expected_loss:.3g}, with 95 % below {self.largest_loss:.3g}"
         lower, upper = (written(end, self.recommended.std) for end in (self.lower, self.upper))
-        none = ", none of this setting" * (count > 0 and not self.recommended.confirmations)
-        safe = ""
-        if self.feasible is not None:
-            safe = f" that are likeliest to be feasible ({probability(self.feasible)})"
+        here = self.recommended.confirmations + self.recommended.failures
+        none = ", none of them a result of this setting" * (count > 0 and not here)
+        safe = "" if self.feasible is None else " that are likely to be feasible"
+        if not self.safe:
+            safe = f" and likeliest to be feasible ({probability(self.feasible or 0.0)})"
         return (
             f"{count} measurement{'s' * (count != 1)}{none}{failed}: the best of those tried{safe} "
             f"with probability {self.probability:.2f}, 95 % interval {lower} to "
@@ -128,6 +131,7 @@ class Confirmation(ShownAsText):
             "left_out": list(self.left_out),
             "settled": self.settled,
             "feasible": self.feasible,
+            "safe": self.safe,
             "probability": self.probability,
             "interval": [self.lower, self.upper],
             "expected_loss": self.expected_loss,

@@ -145,14 +145,18 @@ class Standing:
         """Constraints of the study; None without any."""
         return self.synced.feasibility()
 
+    @cached_property
+    def safe(self) -> bool:
+        """True if the leader is likely to satisfy them, see :class:`Confirmation`."""
+        return self.limits is None or bool(self.limits.sure(self.x[[self.leader]])[0])
+
     def settled(self) -> bool:
         """Return True if further measurements are not needed, see :class:`Confirmation`."""
-        if self.limits is not None and not self.limits.sure(self.x[[self.leader]])[0]:
-            return False
         comparison = self.comparison
         sure = comparison.probability[self.leader] >= _SURE
         small = comparison.loss.mean() <= _SMALL * np.sqrt(self.noise)
-        return bool(self._count(self._measured)[self.leader] > 1 and (sure or small))
+        again = self._count(self._measured)[self.leader] > 1
+        return bool(self.safe and again and (sure or small))
 
     def next_trial(self) -> FrozenTrial:
         """Return a trial at the setting that is to be measured next."""
@@ -231,6 +235,7 @@ class Standing:
             self._left_out(counted),
             self.settled(),
             None if self.limits is None else float(self.limits(self.x[[best]])[0]),
+            self.safe,
         )
 
 
