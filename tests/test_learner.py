@@ -1,5 +1,6 @@
 import copy
 import pickle
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -130,10 +131,14 @@ def test_impossible_input_is_refused_and_nothing_is_stored(domain):
         (lambda: agent.ask(context={1: [0.0, 0.5]}), "one finite value, got .0.0, 0.5"),
         (lambda: agent.ask(context={True: 0.5}), "numbered 0 to 1, got True"),
         (lambda: agent.tell(x, [1, 2, 3], censored=[True, False]), "for each of 3 results"),
+        (lambda: agent.tell(x, [1, 2, 3], censored=[True]), "for each of 3 results"),
+        (lambda: Learner(BOX, seed=np.random.RandomState(0)), "A seed is a whole number"),
         (lambda: agent.tell(x, [1, 2, 3], censored="yes"), "censored is True or False"),
         (lambda: agent.tell(x, [1, 2, np.inf], censored=[False, False, True]), "finite number"),
         (lambda: agent.recommend(width=np.nan), "width of a bound is a number >= 0"),
         (lambda: agent.recommend(width=-1.0), "width of a bound is a number >= 0"),
+        (lambda: agent.recommend(width="2"), "width of a bound is a number >= 0, got '2'"),
+        (lambda: agent.recommend(width=[2]), "width of a bound is a number >= 0"),
         (lambda: agent.ask(pending=[[99.0, 0.0]]), "not one of the 64 points|outside"),
         (lambda: agent.ask_batch(0), "at least one choice"),
         (lambda: agent.ask_batch(-3), "at least one choice"),
@@ -674,6 +679,39 @@ def test_what_is_no_number_is_refused_in_words(y):
         with pytest.raises(ValueError, match="oordinate"):
             agent.ask(context=context)
     assert not len(agent)
+
+
+def test_points_are_no_row_numbers():
+    domain = Finite([[3.0, 0.0], [1.0, 0.0], [0.0, 0.0], [2.0, 1.0]])
+    with pytest.raises(ValueError, match=r"domain.locate\(points\)"):
+        Learner(domain).ask(among=[[0, 0]])
+    rows = domain.locate(np.array([[0.0, 0.0]]))
+    assert Learner(domain).ask(among=rows).x.tolist() == [0.0, 0.0]
+
+
+def test_a_misspelt_constraint_is_named():
+    agent = Learner(BOX)
+    x = BOX.sample(3, np.random.default_rng(0))
+    agent.tell(x[0], 1.0, constraints={"mass": -1.0, "load": -1.0})
+    with pytest.warns(UserWarning, match="'mas' is new, and 'mass' has no value"):
+        agent.tell(x[1], 1.0, constraints={"mas": -1.0})
+    other = Learner(BOX)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for point in x:
+            other.tell(point, 1.0, constraints={"mass": -1.0})
+            other.tell(point, 1.0, constraints={"mass": -1.0, "mass2": -1.0, "size": 1.0})
+        other.tell(point, 1.0, constraints={"time": -1.0})
+
+
+@pytest.mark.parametrize("count", [0, 2.5, "8"])
+def test_counts_of_a_search_are_whole_numbers(count):
+    for name in ("candidates", "climbs"):
+        with pytest.raises(ValueError, match=f"{name} is a whole number above 0"):
+            Box([0.0], [1.0], **{name: count})
+    if count:
+        with pytest.raises(ValueError, match="size >= 0, a whole number, got"):
+            Initial(UCB(), count)
 
 
 @pytest.mark.parametrize("points", [[[0.1, 0.2, 0.3]], [[np.nan, 0.5]]])

@@ -372,7 +372,7 @@ def _variances(noise: object, k: int) -> Array:
 def _mask(censored: object, k: int) -> Booleans:
     """Mask (k,) of the censored ones of ``k`` results."""
     mask = np.asarray(censored)
-    if mask.dtype != np.bool_ or mask.shape not in ((), (1,), (k,)):
+    if mask.dtype != np.bool_ or mask.shape not in ((), (k,)):
         raise ValueError(
             f"censored is True or False, for each of {k} results or for all, got {censored!r}."
         )

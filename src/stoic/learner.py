@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from stoic.data import (
     FailureKind,
     Observations,
     Recommendation,
-    numbers,
 )
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.history import History
@@ -57,6 +57,8 @@ def has_scale(model: object, observations: Observations) -> bool:
 def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
     """Return the generator of a seed, or a generator as it is, so that all share one stream."""
     try:
+        if isinstance(seed, np.random.RandomState):  # which spawns no others
+            raise TypeError(seed)
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
         raise ValueError(
@@ -223,15 +225,18 @@ class Learner(ShownRecommendation, Optimizer):
             stored then.
         """
         evaluations = self.history.check(x, y, noise, failed, choice, censored)
-        if constraints and not self.policy.constrained:
+        given = {} if constraints is None else constraints
+        outputs = ConstraintHistory.check(given, len(evaluations.x))
+        if outputs and not self.policy.constrained:
             raise ValueError(
                 f"{type(self.policy).__name__} does not weigh constraints: take the default "
                 "recipe, robust(), or tell inputs that violate one as failed='infeasible'."
             )
-        outputs = ConstraintHistory.check(constraints or {}, len(evaluations.x))
         # All is checked before anything is stored
         self.history.add(evaluations)
         if outputs:
+            for said in self.surrogate.outputs.misspelt(outputs):
+                warnings.warn(said, UserWarning, stacklevel=2)
             self.surrogate.outputs.tell(evaluations.x, outputs)
         if self.history.pending or choice is not None:
             self.history.answer(evaluations)
@@ -295,7 +300,7 @@ class Learner(ShownRecommendation, Optimizer):
             :meth:`ask` does.
         """
         self._check_recommendable()
-        if width is not None and not 0.0 <= numbers(width, "A width") < math.inf:
+        if not (width is None or (isinstance(width, Real) and 0.0 <= width < math.inf)):
             raise ValueError(f"The width of a bound is a number >= 0, got {width!r}.")
         # Who gives settings, as explain does, has its own place for sentences
         for said in extreme(self.observations.observed) if settings is None else ():

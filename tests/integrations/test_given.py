@@ -209,6 +209,9 @@ def test_what_cannot_be_given_is_refused():
     ):
         with pytest.raises(RefusalError, match=said):
             explain(study, fixed=fixed)
+    for trials in ([1, 2], study.best_trial.number, ["number", "value"], object()):
+        with pytest.raises(RefusalError, match="trials are trials of the study"):
+            explain(study, trials=trials)
     one = {"x": FloatDistribution(0.5, 0.5)}
     alike = study_of([{"x": 0.5}, {"x": 0.5}], [2.0, 1.0], one)
     assert explain(alike, fixed={"x": 0.5}).recommended.number == 1

@@ -311,3 +311,15 @@ def test_targets_that_do_not_differ_have_no_deviation(y):
     assert (mean, std) == (y[0], np.inf)
     with pytest.raises(ValueError, match="no covariance, and return_std is infinite"):
         regressor.sample_y(X)
+
+
+def test_masked_targets_and_those_of_pandas_are_missing():
+    pd = pytest.importorskip("pandas")
+    x = np.linspace(0.0, 1.0, 20)[:, None]
+    y = np.sin(6.0 * x[:, 0])
+    expected = RobustGaussianProcessRegressor().fit(x, np.append(np.nan, y[1:]))
+    missing = [True] + 19 * [False]
+    for targets in (np.ma.array(y, mask=missing), pd.Series([pd.NA, *y[1:]], dtype=object)):
+        found = RobustGaussianProcessRegressor().fit(x, targets)
+        assert found.weights_[0] == 0.0
+        assert found.predict(x) == pytest.approx(expected.predict(x))

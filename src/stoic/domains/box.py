@@ -180,6 +180,9 @@ class Box:
                 f"Box needs lower < upper, both finite, got [{lower[k]:g}, {upper[k]:g}] in "
                 f"coordinate {k}."
             )
+        for name, count in (("candidates", self.candidates), ("climbs", self.climbs)):
+            if not isinstance(count, int | np.integer) or count < 1:
+                raise ValueError(f"{name} is a whole number above 0, got {count!r}.")
         lattices = (self.lattices,) if isinstance(self.lattices, Lattice) else tuple(self.lattices)
         columns = [column for lattice in lattices for column in lattice.columns.tolist()]
         if not np.isin(columns, np.arange(len(lower))).all() or len(set(columns)) < len(columns):

@@ -170,6 +170,11 @@ class Among:
             arms = np.flatnonzero(arms)
         if arms.size == 0:
             raise ValueError("Nothing to choose among: give at least one row number.")
+        if arms.ndim != 1:
+            raise ValueError(
+                f"Choose among row numbers, a list of them, got an array of shape {arms.shape}: "
+                "the numbers of points are domain.locate(points)."
+            )
         if not np.issubdtype(arms.dtype, np.integer):
             raise ValueError(f"Choose among row numbers (integers), got {arms.dtype} values.")
         if arms.min() < 0 or arms.max() >= len(self.whole):

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from stoic import linalg
-from stoic.data import Array
+from stoic.data import Array, numbers
 from stoic.integrations.tables import Recipe, box_around, hill, model_of, observations_of
 from stoic.learner import has_scale
 from stoic.models.window import Bounds
@@ -98,7 +98,7 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
         x, y = validate_data(
             self,
             X,
-            y,
+            _missing_as_nan(y),
             validate_separately=(
                 {"dtype": np.float64},
                 {"dtype": np.float64, "ensure_2d": False, "ensure_all_finite": False},
@@ -192,6 +192,14 @@ def _covariance(posterior: Posterior, x: Array) -> Array:
         V = linalg.solve_lower(posterior.L, posterior.prior.kernel(posterior.x, x))
         covariance = covariance - V.T @ V
     return covariance
+
+
+def _missing_as_nan(y: Any) -> Any:
+    """Return targets with nan where they are masked, or NA in a column of objects of pandas."""
+    if isinstance(y, np.ma.MaskedArray):
+        return numbers(y, "A target")
+    objects = getattr(getattr(y, "dtype", None), "kind", "") == "O"
+    return y.mask(y.isna(), np.nan) if objects and hasattr(y, "isna") else y
 
 
 def _noise(noise: Any, n: int) -> Array:

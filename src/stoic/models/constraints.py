@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -165,6 +166,17 @@ class ConstraintHistory:
                     "one for each."
                 )
         return checked
+
+    def misspelt(self, constraints: Iterable[str]) -> list[str]:
+        """Say which of these names are new and like one that is not among them."""
+        names = set(constraints)
+        lacking = sorted(self._results.keys() - names)
+        return [
+            f"The constraint {name!r} is new, and {near[0]!r} has no value here: if that is the "
+            "same one, start again and give it one name."
+            for name in sorted(names - self._results.keys())
+            if (near := difflib.get_close_matches(name, lacking, n=1))
+        ]
 
     def tell(self, x: Array, constraints: Mapping[str, Array]) -> None:
         """Append the values (n,) of some constraints at inputs (n, d)."""

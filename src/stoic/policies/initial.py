@@ -37,8 +37,8 @@ class Initial(Wrapper):
     n: int
 
     def __post_init__(self) -> None:
-        if self.n < 0:
-            raise ValueError(f"A design has a size >= 0, got {self.n}.")
+        if not isinstance(self.n, int | np.integer) or self.n < 0:
+            raise ValueError(f"A design has a size >= 0, a whole number, got {self.n!r}.")
         super().__post_init__()
 
     def theirs(self, state: Design) -> Any:

@@ -13,7 +13,7 @@ import optuna
 from optuna.trial import FrozenTrial
 
 from stoic.integrations.optuna import Explanation, explain
-from stoic.integrations.optuna.objectives import measured
+from stoic.integrations.optuna.objectives import measured, trials_of
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError
@@ -103,7 +103,7 @@ def explanation(
     Recommendations have the values in ``fixed``, if any. ``trials`` are the data, by default those
     stored now. ``possible`` is the range of the value, by default the one that is recorded.
     """
-    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    trials = trials_of(study, trials)
     if any(measured(trial, len(study.directions)) for trial in trials):
         return explain(study, recipe=recipe, fixed=fixed, trials=trials, possible=possible)
     return None

@@ -36,7 +36,7 @@ from stoic.integrations.optuna.internals import (
     trial_id,
 )
 from stoic.integrations.optuna.objective import stored_aim
-from stoic.integrations.optuna.objectives import check_single_objective
+from stoic.integrations.optuna.objectives import check_single_objective, trials_of
 from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.permitted import permitted
 from stoic.integrations.optuna.possible import is_result
@@ -350,7 +350,7 @@ def _unreliable(synced: SyncedLearner, trials: Sequence[FrozenTrial], x: Array) 
 def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Standing | None:
     """Compare the trusted settings of a study; None if none has a value or nothing is searched."""
     check_single_objective(study)
-    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    trials = trials_of(study, trials)
     complete = list(filter(has_value, trials))
     space = searched(modelled_space(trials, shared=stored_aim(study) is not None))
     if not complete or not space:

@@ -29,7 +29,7 @@ from stoic.integrations.optuna.explanation import Explanation, Settings
 from stoic.integrations.optuna.front import explain_front
 from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
-from stoic.integrations.optuna.objectives import needs_one
+from stoic.integrations.optuna.objectives import needs_one, trials_of
 from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.penalties import penalties, too_good
 from stoic.integrations.optuna.permitted import permitted
@@ -124,7 +124,7 @@ def explain(
             log.warning(printable(instead))
     else:
         recipe = load(recipe)
-    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    trials = trials_of(study, trials)
     if not isinstance(fixed, Mapping | None):
         raise RefusalError(f'fixed has a value for each name, as in {{"lr": 0.1}}, got {fixed!r}.')
     fixed = dict(fixed or {})

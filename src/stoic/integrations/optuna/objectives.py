@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from optuna.study import Study, StudyDirection
@@ -20,6 +20,19 @@ VALUES = "stoic:values"
 # least as bad as the trial's own value. With several objectives such a trial has no values.
 CENSORED = "stoic:censored"
 NOISE = "stoic:noise"  # user attribute: noise variance of a trial's value, or a list of them
+
+
+def trials_of(study: Study, trials: Iterable[FrozenTrial] | None) -> Sequence[FrozenTrial]:
+    """Return the trials that a caller gives, or by default those that the study has now."""
+    if trials is None:
+        return study.get_trials(deepcopy=False)
+    given = list(trials) if isinstance(trials, Iterable) else [trials]
+    if wrong := [trial for trial in given if not isinstance(trial, FrozenTrial)]:
+        raise RefusalError(
+            "trials are trials of the study, as study.trials or a part of it, got "
+            f"{wrong[0]!r:.80}."
+        )
+    return given
 
 
 def check_single_objective(study: Study) -> None:

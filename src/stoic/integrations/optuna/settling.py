@@ -14,7 +14,7 @@ from stoic.confirmation import draw_jointly
 from stoic.data import Array
 from stoic.domains.sobol import sobol_points
 from stoic.integrations.optuna.confirming import Standing, standing
-from stoic.integrations.optuna.objectives import check_single_objective
+from stoic.integrations.optuna.objectives import check_single_objective, trials_of
 from stoic.integrations.optuna.partial import has_value
 
 _FEWEST = 10  # results; with fewer, the model has learned nothing from one trial about another
@@ -56,7 +56,7 @@ def remaining_gain(study: Study, trials: Sequence[FrozenTrial] | None = None) ->
         All of its trials; by default those it has now.
     """
     check_single_objective(study)
-    trials = study.get_trials(deepcopy=False) if trials is None else trials
+    trials = trials_of(study, trials)
     complete = sum(map(has_value, trials))
     found = standing(study, trials) if complete >= _FEWEST else None
     if found is None:
