@@ -123,7 +123,7 @@ def test_a_design_does_not_depend_on_which_trial_ended_first():
     points = [learner.start(trials, 8, 0) for learner in learners]
     assert learners[0].observed != learners[1].observed
     assert points[0] == points[1]
-    weights = [learner._chance()[0].weight for learner in learners]
+    weights = [learner._chance().weight for learner in learners]
     assert weights[0] == pytest.approx(weights[1])
 
 

@@ -159,8 +159,8 @@ def test_before_the_first_result_a_few_failures_may_be_an_outage():
     assert begun.region.evidence == pytest.approx(later.region.evidence)
     assert begun.weight < 0.1 * later.weight
     # A failure after that is no reason to stay where it worked
-    assert begun.elsewhere == begun.region.share
+    assert begun.share == begun.region.share
     again = Chance.learned(
         BOX, np.append(x, [[0.5, 0.5]], axis=0), np.append(worked, False), none, None
     )
-    assert again.elsewhere < again.region.share
+    assert again.share < again.region.share

@@ -155,8 +155,8 @@ class Chance(NamedTuple):
         return cls(region, reported or rate, float(expit(log_odds)), 1.0, len(failed))
 
     @property
-    def elsewhere(self) -> float:
-        """P far from all observed inputs, or the share of results if that is less."""
+    def share(self) -> float:
+        """P far from all observed inputs, and of the region at most."""
         share, other = self.region.share, self.otherwise
         rate = other.share if isinstance(other, Feasibility) else other
         return min(share, self.weight * share + (1.0 - self.weight) * rate)

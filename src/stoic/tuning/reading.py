@@ -161,7 +161,8 @@ def _from_last_line(text: str) -> float:
     if is_json_object(last):
         hint = "JSON, add --value json:KEY"
     elif with_unit := _WITH_UNIT.fullmatch(last):
-        hint = f"{_kind_of(with_unit)}, add --value 'regex:(\\S+?)\\s*{with_unit['unit']}'"
+        kind, group = _without(with_unit["unit"])
+        hint = f"{kind}, add --value 'regex:{group}'"
     elif _WITH_COMMA.fullmatch(last):
         hint = _COMMA
     elif named := _NAMED.fullmatch(last):
@@ -187,14 +188,15 @@ def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
         raise NoValueError(f"no value: {place} is {_COMMA}", _brief(found))
     # Not the letter of an exponent that the pattern leaves out
     if (unit := _WITH_UNIT.fullmatch(found)) and unit["unit"].lower() not in ("e", "d"):
-        group = f"let the group be the number, as (\\S+?)\\s*{unit['unit']}"
-        raise NoValueError(f"no value: {place} is {_kind_of(unit)}, {group}", _brief(found))
+        kind, group = _without(unit["unit"])
+        hint = f"{kind}, let the group be the number, as {group}"
+        raise NoValueError(f"no value: {place} is {hint}", _brief(found))
     return _number(found, place)
 
 
-def _kind_of(with_unit: re.Match[str]) -> str:
-    unit = with_unit["unit"]
-    return "a percentage" if unit == "%" else f"a number of {unit}"
+def _without(unit: str) -> tuple[str, str]:
+    """Say what a number with a unit is, and the pattern that reads it."""
+    return "a percentage" if unit == "%" else f"a number of {unit}", rf"(\S+?)\s*{unit}"
 
 
 def _last_json(text: str) -> Any:

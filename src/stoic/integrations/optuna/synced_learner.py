@@ -375,7 +375,7 @@ class SyncedLearner:
         The finished trials and the number alone determine it.
         """
         self.follow(trials)
-        chance, elsewhere = self._chance()
+        chance = self._chance()
         rng = np.random.default_rng([seed, number])
         whole = {**fixed, **self._deciding(fixed, trials, rng)} if fixed else None
         likeliest, most = None, -np.inf
@@ -389,7 +389,7 @@ class SyncedLearner:
             p = float(chance(x[None])[0]) if chance else 1.0
             if p > most:
                 likeliest, most = params, p
-            if p >= min(0.5, elsewhere):
+            if chance is None or p >= min(0.5, chance.share):
                 break
         assert likeliest is not None  # there is a first point
         return likeliest
@@ -410,22 +410,20 @@ class SyncedLearner:
             self.learner.domain, x[worked], np.concatenate([known, x[~worked]])
         )
 
-    def _chance(self) -> tuple[Chance | Feasibility | None, float]:
-        """Probability that a trial gives a result, and far from all others; ``None`` if all did.
+    def _chance(self) -> Chance | Feasibility | None:
+        """Probability that a trial gives a result; ``None`` if all did.
 
         Once one did, failures without a kind may also be everywhere, or outages.
         """
         worked, known = self._worked(), self.learner.failures.of_settings
         if worked.all() or not worked.any():
-            region = self._feasibility()
-            return region, 1.0 if region is None else region.share
+            return self._feasibility()
         # In the order of their numbers, which all workers know
         order = np.argsort(self.observed)
         x, worked = self.modelled.x[order], worked[order]
         domain = self.learner.domain
         reported = Feasibility.learned(domain, x[worked], known) if len(known) else None
-        chance = Chance.learned(domain, x, worked, known, reported)
-        return chance, chance.elsewhere
+        return Chance.learned(domain, x, worked, known, reported)
 
     def prepare(self, trials: Sequence[FrozenTrial]) -> None:
         """Fit the model to the finished trials, for a choice that comes later."""
