@@ -183,6 +183,15 @@ def test_impossible_kernels_are_refused(build, message):
         build()
 
 
+@pytest.mark.parametrize(
+    "kernel", [Matern52(0.3), Matern52(np.array([0.3, 2.0])), Scaled(RBF(), 2)]
+)
+@pytest.mark.parametrize("points", [np.zeros((5, 1)), np.zeros((5, 3)), np.zeros(2)])
+def test_points_with_other_coordinates_are_refused(kernel, points):
+    with pytest.raises(ValueError, match=r"same number of coordinates.*\(4, 2\)"):
+        kernel(points, np.zeros((4, 2)))
+
+
 def test_values_at_one_place_are_correlated_and_a_sure_one_is_with_its_like_alone():
     kernel = Scaled(Matern52(2.0), 7.0)
     x = away_from_the_origin(12, spread=1.0)

@@ -145,6 +145,11 @@ class Stationary(WithLengthscale, ABC):
         """k and dk/d(r^2) at r^2 = ``squares``, elementwise."""
 
     def __call__(self, x: Array, z: Array) -> Array:
+        if np.shape(x)[1:] != np.shape(z)[1:]:  # one coordinate would be taken for all
+            raise ValueError(
+                f"Points are rows with the same number of coordinates, (n, d) and (m, d), got "
+                f"{np.shape(x)} and {np.shape(z)}."
+            )
         return self.profile(squared_distances(x / self.lengthscale, z / self.lengthscale))[0]
 
     def diagonal(self, x: Array) -> Array:
