@@ -540,6 +540,10 @@ def test_its_text_is_what_is_known():
     assert "failures     1" in text
     assert text.splitlines()[-1].startswith("recommended  [0.3")
     assert learner._repr_html_().startswith("<pre>Learner on Box")
+    points = np.linspace(0.1, 0.9, 5)
+    learner.tell(np.c_[points, points], points, constraints={"heat": points - 0.5})
+    shown, probability = str(learner), learner.constraints()(learner.recommend().x[None]).item()
+    assert f"feasible     with probability {probability:.2f} there" in shown
 
 
 @pytest.mark.parametrize(

@@ -377,7 +377,6 @@ class Learner(ShownRecommendation, Optimizer):
         return self.surrogate.integrated().copy()
 
     def constraints(self) -> Constraints | None:
-        """Return the probability that all constraints hold, for reports; None without any."""
         return self.surrogate.constraints(integrated=True)
 
     def constraint_trust(self) -> dict[str, Array]:

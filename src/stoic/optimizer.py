@@ -12,6 +12,7 @@ import numpy as np
 from stoic.data import DISTRUSTED, Array, Choice, Failures, Observations, numbers
 from stoic.domains import Domain, as_points
 from stoic.history import History
+from stoic.models.constraints import Constraints
 from stoic.pending import WaitingError
 from stoic.printable import ShownInNotebooks
 
@@ -30,6 +31,8 @@ class ShownRecommendation(ShownInNotebooks):
             std = self.estimate.predict(best.x[None])[1].item()
             within = f"{std:.2g}" if math.isfinite(best.upper) else "unknown"
             lines.append(f"recommended  {best.x.tolist()}: {best.mean:.6g} +- {within}")
+            if (held := self.constraints()) is not None:
+                lines.append(f"feasible     with probability {held(best.x[None]).item():.2f} there")
         return "\n".join(lines)
 
 
@@ -62,6 +65,10 @@ class Optimizer(ABC):
     def failures(self) -> Failures:
         """Reported failures, in order."""
         return self.history.failures
+
+    def constraints(self) -> Constraints | None:
+        """Return the probability that all constraints hold, for reports; None without any."""
+        return None
 
     @property
     def pending(self) -> list[Choice]:
