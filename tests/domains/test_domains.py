@@ -439,6 +439,9 @@ def test_a_mask_is_of_all_points():
 def test_a_grid_needs_a_number_for_each_coordinate():
     with pytest.raises(ValueError, match="each of the 2 coordinates, got 1"):
         Box([0.0, 0.0], [1.0, 1.0]).grid([5])
+    for count in (2.5, "a", 0, [3, 2.5], True):
+        with pytest.raises(ValueError, match="whole one above 0"):
+            Box([0.0, 0.0], [1.0, 1.0]).grid(count)
 
 
 @pytest.mark.parametrize(
@@ -451,6 +454,8 @@ def test_a_grid_needs_a_number_for_each_coordinate():
         (lambda: Lattice([0.5], [0.0, 1.0]), "numbers of different coordinates"),
         (lambda: Lattice([0, 0], np.eye(2)), "numbers of different coordinates"),
         (lambda: Box([0.0], [1.0], [Lattice(0, [0.0, 1.0])] * 2), r"0 to 0, got \[0, 0\]"),
+        (lambda: Box([0.0], [1.0], [0.25]), r"each a Lattice\(columns, values\).*got \[0.25\]"),
+        (lambda: Box([0.0], [1.0], None), r"each a Lattice\(columns, values\).*got None"),
     ],
 )
 def test_a_lattice_that_fits_nowhere_is_refused(make, said):

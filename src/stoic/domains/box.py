@@ -132,7 +132,7 @@ class Box:
     lattices:
         Blocks of coordinates that take a few values only.
     candidates:
-        Number of quasi-random points that are compared, a power of two.
+        Number of quasi-random points that are compared; a power of two is spread best.
     climbs:
         Number of them that start a gradient ascent.
     tree:
@@ -183,7 +183,12 @@ class Box:
         for name, count in (("candidates", self.candidates), ("climbs", self.climbs)):
             if not isinstance(count, int | np.integer) or count < 1:
                 raise ValueError(f"{name} is a whole number above 0, got {count!r}.")
-        lattices = (self.lattices,) if isinstance(self.lattices, Lattice) else tuple(self.lattices)
+        lattices = (self.lattices,) if isinstance(self.lattices, Lattice) else self.lattices
+        if not (isinstance(lattices, Sequence) and all(isinstance(k, Lattice) for k in lattices)):
+            raise ValueError(
+                "Lattices of a box are each a Lattice(columns, values), as Lattice(0, [1, 2, 3]) "
+                f"for a whole number in the first coordinate, got {lattices!r:.200}."
+            )
         columns = [column for lattice in lattices for column in lattice.columns.tolist()]
         if not np.isin(columns, np.arange(len(lower))).all() or len(set(columns)) < len(columns):
             raise ValueError(
@@ -192,7 +197,7 @@ class Box:
             )
         with np.errstate(over="ignore"):  # an infinite width is refused
             widths = check_widths(upper - lower)
-        object.__setattr__(self, "lattices", lattices)
+        object.__setattr__(self, "lattices", tuple(lattices))
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
         object.__setattr__(self, "dim", len(lower))
@@ -218,8 +223,10 @@ class Box:
         On a lattice all its values are taken; of one coordinate with more than ``n`` values those
         that are nearest to ``n`` evenly spread places. A category keeps all its choices.
         """
-        counts = [n] * self.dim if isinstance(n, int | np.integer) else list(n)
-        if len(counts) != self.dim:
+        counts = np.array(n) if np.ndim(n) else np.full(self.dim, n)
+        if counts.dtype.kind not in "iu" or counts.min(initial=1) < 1:
+            raise ValueError(f"A number of values of a grid is a whole one above 0, got {n!r}.")
+        if counts.shape != (self.dim,):
             raise ValueError(
                 f"A grid takes one number of values, or one for each of the {self.dim} "
                 f"coordinates, got {len(counts)}."
