@@ -13,6 +13,13 @@ class RefusalError(ValueError):
     """
 
 
+def check_callable(**given: object) -> None:
+    """Refuse what is no function, by its name."""
+    for name, function in given.items():
+        if not callable(function):
+            raise RefusalError(f"{name} must be a function, got {function!r}.")
+
+
 def check_at_least(least: int, **given: int) -> None:
     """Refuse a number, by its name, that is less, or not whole."""
     for name, number in given.items():

@@ -141,6 +141,14 @@ def text_of(recipe: Recipe) -> str | None:
         return None
 
 
+def name_of(recipe: Recipe) -> str:
+    """Return the text of a recipe, or its name and dots for arguments that have no text."""
+    if (text := text_of(recipe)) is not None:
+        return text
+    writer = recipe.write if isinstance(recipe, recipes.Recipe) else recipe
+    return getattr(writer, "__name__", type(writer).__name__) + _UNSAID
+
+
 def build_learner(recipe: Recipe, domain: Domain) -> Learner | Balanced:
     """Build a recipe on a domain, or a grid of it.
 
@@ -182,11 +190,7 @@ def replaces(recipe: Recipe, text: str | None) -> bool:
 
 def record_recipe(study: Study, recipe: Recipe) -> None:
     """Record a recipe with a study, in the place of an earlier one; its name, if it has no text."""
-    text = text_of(recipe)
-    if text is None:
-        writer = recipe.write if isinstance(recipe, recipes.Recipe) else recipe
-        text = getattr(writer, "__name__", type(writer).__name__) + _UNSAID
-    earlier = stored_recipe(study)
+    text, earlier = name_of(recipe), stored_recipe(study)
     if text != earlier and replaces(recipe, earlier):
         study.set_user_attr(RECIPE, text)
 

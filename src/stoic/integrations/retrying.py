@@ -14,6 +14,7 @@ import optuna
 from stoic.data import FAILURES, FailureKind
 from stoic.integrations.optuna import FAILED
 from stoic.integrations.tracking import REASON
+from stoic.refusal import check_at_least, check_callable
 
 __all__ = ["KINDS", "Ending", "ending_of", "retrying"]
 
@@ -73,8 +74,8 @@ def retrying(
     ValueError
         If there is no attempt, or an ending or a kind does not exist.
     """
-    if attempts < 1:
-        raise ValueError(f"attempts must be at least 1, got {attempts}.")
+    check_callable(objective=objective)
+    check_at_least(1, attempts=attempts)
     for ending, kind in (kinds or {}).items():
         if ending not in get_args(Ending):
             known = ", ".join(map(repr, get_args(Ending)))

@@ -31,6 +31,7 @@ from stoic.integrations.optuna.internals import (
     begin_trial,
     fix,
     fixed_attrs,
+    fixed_by,
     fixed_params,
     storage_of,
     trial_id,
@@ -47,7 +48,7 @@ from stoic.models.constraints import Constraints
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
-from stoic.refusal import RefusalError, check_at_least
+from stoic.refusal import RefusalError, check_at_least, check_callable
 
 log = logging.getLogger(__name__)
 
@@ -396,13 +397,22 @@ def next_confirmation(
     return dict(found.next_trial().params)
 
 
+def check_confirming(study: Study) -> None:
+    """Refuse a study whose trials cannot be confirming measurements."""
+    check_single_objective(study)
+    if given := fixed_by(study.sampler):
+        raise RefusalError(
+            f"confirm measures settings as they were run, and {', '.join(given)} cannot be given: "
+            "leave out PartialFixedSampler, or confirm."
+        )
+
+
 def make_confirming(study: Study, trial: FrozenTrial, measurements: int, after: int) -> None:
     """Make a trial that has just begun the next of so many confirming ``measurements``, if due.
 
     It is not before ``after`` trials are complete, once the answer is settled, or if the trial has
     parameters of its own.
     """
-    check_single_objective(study)
     trials = [t for t in study.get_trials(deepcopy=False) if t.number != trial.number]
     searched_enough = sum(map(has_value, trials)) >= after
     if not searched_enough or fixed_params(trial) or confirmations(trials) >= measurements:
@@ -479,6 +489,7 @@ def confirm(
             "confirm needs an Optuna study and then its objective, got "
             f"{reprlib.repr(study)} first."
         )
+    check_callable(objective=objective)
     check_at_least(1, n_trials=n_trials)
     pruner, study.pruner = study.pruner, NopPruner()  # half a measurement decides nothing
     try:

@@ -52,7 +52,7 @@ from stoic.integrations.optuna.unmodelled import (
     unmodelled,
     violates,
 )
-from stoic.integrations.recipe import Recipe, load, recipe_to_look_with
+from stoic.integrations.recipe import DEFAULT, Recipe, load, name_of, recipe_to_look_with
 from stoic.integrations.tables import among_their_kind
 from stoic.models.constraints import ConstraintHistory, Constraints
 from stoic.models.feasibility import Feasibility
@@ -108,9 +108,8 @@ def explain(
     ------
     ValueError
         For a study with more than three objectives, or with several and another recipe, an aim or a
-        range of possible values; or an aim that does not fit its parameters, or a value
-        that is ``fixed`` of a parameter that no complete trial has, that cannot have it, or that
-        does not have it anywhere on the recipe's grid.
+        range of possible values; an aim that does not fit its parameters; a value that is ``fixed``
+        of a parameter that no complete trial has, or that does not have it on the recipe's grid.
     """
     if not isinstance(study, Study):
         raise RefusalError(
@@ -135,7 +134,8 @@ def explain(
     reading = _Reading(study, trials, recipe, aim, fixed, values)
     if not reading.complete or not reading.space:
         return _without_model(reading, reading.best(reading.feasible), reading.aside())
-    return _with_model(_Compared(reading, recipe))
+    judge = None if recipe == DEFAULT else name_of(recipe)
+    return replace(_with_model(_Compared(reading, recipe)), recipe=judge)
 
 
 class _Reading:

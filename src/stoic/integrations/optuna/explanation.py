@@ -154,6 +154,8 @@ class Explanation(ShownAsText):
     confirmation:
         Outcome of the confirming measurements; None if there are none, with an aim, and where
         values are given.
+    recipe:
+        Name of the recipe that judges, if it is not the default method.
     sources:
         The earlier studies that inform this one, and how much each is trusted.
     steep:
@@ -205,6 +207,7 @@ class Explanation(ShownAsText):
     possible: PossibleValues | None = None
     impossible: Mapping[int, float] = field(default_factory=dict)
     penalties: Mapping[int, float] = field(default_factory=dict)
+    recipe: str | None = None
     sources: tuple[SourceTrust, ...] = ()
     partial: tuple[PartialRow, ...] = ()
     objectives: tuple[str, ...] = ()
@@ -484,7 +487,8 @@ def best_lines(known: Explanation) -> list[str]:
 def doubt_lines(known: Explanation) -> list[str]:
     """List the trials that are distrusted, and those that the model does not use."""
     distrusted = [r for r in known.rows if r.distrusted and r.number not in known.steep]
-    lines = [f"warm start     {source.sentence()}" for source in known.sources]
+    lines = [] if known.recipe is None else [f"judged by      {known.recipe}"]
+    lines += [f"warm start     {source.sentence()}" for source in known.sources]
     count = str(len(distrusted) or "none")
     if distrusted and known.objectives:
         values, trials = len(distrusted), len({row.number for row in distrusted})

@@ -16,7 +16,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import Choice
-from stoic.integrations.optuna.confirming import make_confirming
+from stoic.integrations.optuna.confirming import check_confirming, make_confirming
 from stoic.integrations.optuna.coordinates import Coordinate
 from stoic.integrations.optuna.earlier import ABSENT, EarlierStudy
 from stoic.integrations.optuna.encoding import searched
@@ -25,10 +25,17 @@ from stoic.integrations.optuna.internals import (
     fixed_by,
     fixed_params,
     record_constraints,
+    storage_of,
+    trial_id,
     whole_study,
 )
-from stoic.integrations.optuna.objective import RobustArguments, RobustObjective, record_aim
-from stoic.integrations.optuna.objectives import check_objectives
+from stoic.integrations.optuna.objective import (
+    RobustArguments,
+    RobustObjective,
+    record_aim,
+    stored_aim,
+)
+from stoic.integrations.optuna.objectives import check_objectives, needs_one
 from stoic.integrations.optuna.possible import PossibleValues, record_possible
 from stoic.integrations.optuna.synced_learner import (
     Identity,
@@ -43,7 +50,7 @@ from stoic.integrations.optuna.unmodelled import (
     unusable,
 )
 from stoic.integrations.optuna.warm_start import WarmStart
-from stoic.integrations.recipe import DEFAULT, Recipe, load, record_recipe
+from stoic.integrations.recipe import DEFAULT, Recipe, load, recipe_to_look_with, record_recipe
 from stoic.printable import printable
 from stoic.refusal import RefusalError, check_at_least
 
@@ -130,7 +137,8 @@ class StoicSampler(BaseSampler):
         Method other than :func:`~stoic.recipes.robust`: a value such as
         ``recipes.rgp_ucb(budget=5.0)``, or its text, ``"rgp_ucb(budget=5)"``. Or a function from a
         domain, which is a :class:`~stoic.Box`, to a learner, or its ``"FILE.py:FUNCTION"``. What
-        has a text is recorded with the study, where :func:`explain` and ``stoic show`` find it.
+        has a text is recorded with the study, where :func:`explain` and ``stoic show`` find it. By
+        default the recorded one, and without any the default method.
     search_space:
         Parameters to model, if known beforehand; by default those that trials had. With it the
         first trial is chosen like all others.
@@ -158,7 +166,7 @@ class StoicSampler(BaseSampler):
         values that stay good when inputs are moved, see
         :class:`~stoic.integrations.optuna.RobustObjective`. The recipe keeps its model, and these
         choose the next query. They are recorded with the study, where :func:`explain` and
-        ``stoic show`` find them.
+        ``stoic show`` find them, and this sampler if it has none.
 
     Raises
     ------
@@ -173,7 +181,7 @@ class StoicSampler(BaseSampler):
         *,
         seed: int | None = None,
         n_startup_trials: int = 10,
-        recipe: Recipe | str = DEFAULT,
+        recipe: Recipe | str | None = None,
         search_space: Mapping[str, BaseDistribution] | None = None,
         independent_sampler: BaseSampler | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
@@ -203,7 +211,7 @@ class StoicSampler(BaseSampler):
             raise RefusalError(f"A seed is a whole number from 0 on, or None, got {seed!r}.")
         # A number also for None: each trial of the design makes the same sequence anew
         self._seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
-        self._recipe = load(recipe)
+        self._recipe = None if recipe is None else load(recipe)
         self._space = search_space
         self._n_startup_trials = n_startup_trials
         self._independent = independent_sampler
@@ -218,7 +226,8 @@ class StoicSampler(BaseSampler):
                 "that move: leave out one or the other."
             )
         self._possible = PossibleValues.of(possible)
-        self._warm = WarmStart(warm_start, self._recipe, self._aim)
+        self._warm = WarmStart(warm_start, self._recipe or DEFAULT, self._aim)
+        self._method: tuple[Identity, Recipe, RobustObjective | None] | None = None
         self._recorded: set[Identity] = set()  # studies with the aim and the recipe recorded
         self._said: set[tuple[Identity, int | str]] = set()  # trials left out, sentences
         self._out_of_reach: dict[Identity, int] = {}  # study -> trials in a row
@@ -239,7 +248,29 @@ class StoicSampler(BaseSampler):
         if self._space:
             return self._space
         trials = study.get_trials(deepcopy=False)
-        return self._parameters_of(study, trials).modelled(shared=self._aim is not None)
+        moving = self._recipe_and_aim(study, trials)[1] is not None
+        return self._parameters_of(study, trials).modelled(shared=moving)
+
+    def _recipe_and_aim(
+        self, study: Study, trials: Sequence[FrozenTrial]
+    ) -> tuple[Recipe, RobustObjective | None]:
+        """Return what this sampler was given, or else what is recorded with the study."""
+        key = identity(study, trials)
+        if self._method is None or self._method[0] != key:
+            recipe, aim, unusable = self._recipe, self._aim, None
+            single = len(study.directions) == 1
+            if recipe is None:
+                recipe, unusable = recipe_to_look_with(study) if single else (DEFAULT, None)
+            if aim is None and single and not self._confirm:
+                aim = stored_aim(study)
+            if unusable is not None:
+                log.warning("%s", printable(unusable))
+            elif self._recipe is None and recipe is not DEFAULT:
+                log.info("Trials are chosen by the study's recipe, %r.", recipe)
+            if aim is not None and self._aim is None:
+                log.info("Trials are chosen for the study's tolerances: %s.", aim.record())
+            self._method = key, recipe, aim
+        return self._method[1:]
 
     def _parameters_of(self, study: Study, trials: Sequence[FrozenTrial]) -> Parameters:
         key = identity(study, trials)
@@ -331,17 +362,25 @@ class StoicSampler(BaseSampler):
     def _synced_with(
         self, study: Study, space: dict[str, BaseDistribution], trials: Sequence[FrozenTrial]
     ) -> SyncedLearner:
-        aim, probe = self._aim, False
+        recipe, aim = self._recipe_and_aim(study, trials)
+        probe = False
         if aim is not None:
             probe = not moved(trials) if aim.probe is None else aim.probe
         if self._synced is None or not self._synced.serves(study, trials, space, probe):
-            self._synced = SyncedLearner(
-                study, space, self._recipe, aim, probe, trials, self._possible, self._warm(study)
-            )
+            given = trials, self._possible, self._warm(study)
+            try:
+                self._synced = SyncedLearner(study, space, recipe, aim, probe, *given)
+            except RefusalError as refusal:
+                mine = self._recipe or DEFAULT
+                if (mine, self._aim) == (recipe, aim):
+                    raise
+                log.warning("What is recorded with the study is not used: %s", printable(refusal))
+                self._method = identity(study, trials), mine, self._aim
+                self._synced = SyncedLearner(study, space, mine, self._aim, False, *given)
             if self._synced.study not in self._recorded:
-                if aim is not None:
-                    record_aim(study, aim)
-                if self._recipe is not DEFAULT:
+                if self._aim is not None:
+                    record_aim(study, self._aim)
+                if self._recipe is not None and self._recipe is not DEFAULT:
                     record_recipe(study, self._recipe)
                 if self._possible is not None:
                     record_possible(study, self._possible)
@@ -391,7 +430,8 @@ class StoicSampler(BaseSampler):
             # A parameter that only some trials have may not have been seen yet, if none is declared
             if not (source.shared(model) and source.unshared(model) and beginning())
         ]
-        if sources and (self._aim is not None or self._recipe != DEFAULT):
+        recipe, aim = self._recipe_and_aim(study, trials)
+        if sources and (aim is not None or recipe != DEFAULT):
             named = ", ".join(source.name for source in sources)
             unused = f"Only the default method uses earlier studies, so this one does not: {named}."
             sentences.append((logging.WARNING, unused))
@@ -453,11 +493,26 @@ class StoicSampler(BaseSampler):
         return sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        whole = whole_study(study)
+        try:  # here and not in the objective, whose exceptions may be caught
+            self._check(whole)
+        except RefusalError:
+            storage_of(whole).set_trial_state_values(trial_id(trial), TrialState.FAIL)
+            raise
         self._turns.begin(study, trial)
         if self._confirm:
-            make_confirming(whole_study(study), trial, self._confirm, self._n_startup_trials)
+            make_confirming(whole, trial, self._confirm, self._n_startup_trials)
         if self._independent is not None:
             self._independent.before_trial(study, trial)
+
+    def _check(self, study: Study) -> None:
+        """Refuse a study that this sampler cannot search."""
+        check_objectives(study)
+        another = None if self._recipe is DEFAULT else self._recipe
+        needs_one(study, recipe=another, tolerance=self._aim, possible=self._possible)
+        self._warm(study)
+        if self._confirm:
+            check_confirming(study)
 
     def after_trial(
         self,

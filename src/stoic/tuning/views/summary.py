@@ -190,7 +190,7 @@ class Summary:
             "left_out": {}, "repeated": None, "undecided": None, "repeats": 0, "confirmation": None,
             "steep": [],
             "infeasible": [], "distrusted_constraints": {}, "impossible": {}, "penalties": {},
-            "unfinished": [],
+            "unfinished": [], "recipe": None,
             "conditional": [], "sources": [], "unmodelled": list(self.unmodelled), "trials": [],
             "failed": {reason: list(numbers) for reason, numbers in self.failures.items()},
             "failures": [
@@ -229,6 +229,7 @@ def _explanation_record(known: Explanation) -> dict[str, Any]:
         "penalties": {str(key): number(value) for key, value in known.penalties.items()},
         "unfinished": unfinished_record(known),
         "conditional": list(known.conditional),
+        "recipe": known.recipe,
         "sources": [vars(source) for source in known.sources],
         "trials": [
             {
