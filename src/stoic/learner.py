@@ -359,7 +359,9 @@ class Learner(ShownRecommendation, Optimizer):
         trusted = (trust >= least) & (trust > 0.0) & self.observations.measured
         x = x if whole and not trusted.any() else x[trusted]
         domain = self.domain
-        return domain.snap(x) if isinstance(domain, Box) and domain.lattices else x
+        if not (isinstance(domain, Box) and domain.lattices):
+            return x
+        return np.where(x < domain.lower, x, domain.snap(x))  # below: what an input lacks
 
     @property
     def posterior(self) -> Posterior:

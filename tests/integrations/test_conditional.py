@@ -7,6 +7,7 @@ import logging
 import numpy as np
 import optuna
 import pytest
+from numpy.testing import assert_array_equal
 from optuna.distributions import (
     CategoricalDistribution,
     FloatDistribution,
@@ -560,6 +561,50 @@ def test_a_parameter_that_was_added_on_the_way_depends_on_nothing():
     for _ in range(5):
         follows("b", "x")
     assert follows("a", "x", "y") == rule
+
+
+def test_what_ended_before_a_number_was_added_is_apart():
+    """Earlier trials had some value of it; with them in the middle the mean loss is .014."""
+
+    def objective(trial, later):
+        x = trial.suggest_float("x", 0.0, 2.0)
+        z = trial.suggest_float("z", 0.0, 1.0) if later else 0.9
+        n = trial.suggest_int("n", 1, 9) if later else 2
+        return (x - 1.5) ** 2 + 4.0 * (z - 0.35) ** 2 + 0.1 * (n - 4) ** 2
+
+    losses = []
+    for seed in range(3):
+        study = optuna.create_study(sampler=StoicSampler(seed=seed))
+        study.optimize(lambda trial: objective(trial, False), n_trials=15)
+        study.optimize(lambda trial: objective(trial, True), n_trials=20)
+        losses.append(min(trial.value for trial in study.trials[15:]))
+    assert np.exp(np.log(losses).mean()) < 3e-4
+    learner = study.sampler._synced.learner
+    x = learner.observations.x
+    assert_array_equal(x[:15, [0, 2]], -0.5)  # n, x, z
+    assert not learner.domain.contains(x[:15]).any()
+    assert learner.domain.contains(x[15:]).all()
+    found = explain(study)
+    assert found.recommended.number >= 15
+    earlier, later = found.predict([study.trials[0].params, study.trials[-1].params])[0]
+    assert earlier == pytest.approx(study.trials[0].value, abs=0.1)
+    assert later == pytest.approx(study.trials[-1].value, abs=0.1)
+    assert 0.0 <= found.model_optimum["z"] <= 1.0
+
+
+def test_what_ended_before_a_choice_was_added_has_none():
+    space = {"x": UNIT, "k": CategoricalDistribution(["a", "b"])}
+    earlier, later = [{"x": u} for u in np.linspace(0.0, 1.0, 6)], [{"x": 0.3, "k": "b"}]
+    encoding = Encoding(space).learned(earlier + later)
+    assert encoding.encode({"x": 0.3}).tolist() == [0.3, 0.0, 0.0]
+    swapped = Encoding({"k": space["k"], "x": UNIT}).learned([{"k": "b"}] * 6 + later)
+    assert swapped.encode({"k": "a"}).tolist() == [1.0, 0.0, -0.5]
+    assert swapped.decode(swapped.encode({"k": "a"})) == {"k": "a", "x": 0.0}
+    # One that is lacking later, too, is at the middle, as wherever a setting has none
+    mixed = Encoding(space | {"y": UNIT}).learned(
+        [*earlier, {"x": 0.2, "y": 0.9}, {"x": 0.25}, {"x": 0.2, "k": "a", "y": 0.1}]
+    )
+    assert mixed.encode({"x": 0.3}).tolist() == [0.3, 0.0, 0.0, 0.5]
 
 
 def test_a_space_without_conditions_has_no_rule():

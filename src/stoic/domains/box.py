@@ -210,6 +210,7 @@ class Box:
         points = as_points(x, self.dim)
         slack = rounding(np.maximum(np.abs(self.lower), np.abs(self.upper)), self.widths)
         outside = (points < self.lower - slack) | (points > self.upper + slack)
+        outside &= ~self._apart(points)
         if outside.any():
             row, k = np.argwhere(outside)[0]
             raise ValueError(
@@ -283,6 +284,7 @@ class Box:
         The next values of an integer of more than two are in it at any distance, and so is all of a
         coordinate that the point lacks.
         """
+        x = np.clip(x, self.lower, self.upper)
         lower, upper = np.maximum(x - half, self.lower), np.minimum(x + half, self.upper)
         for lattice in self.lattices:
             if len(lattice.columns) == 1 and len(lattice.values) > 2:
@@ -336,6 +338,18 @@ class Box:
         points = as_points(x, self.dim)
         inside: Booleans = np.all(np.abs(self.snap(points) - points) <= 1e-9 * self.widths, axis=1)
         return inside
+
+    def _apart(self, x: Array) -> Booleans:
+        """Mask of the coordinates (n, d) that points lack, with a place for that outside."""
+        if self.tree is None:
+            return np.zeros(x.shape, dtype=bool)
+        return np.asarray(
+            (x == self.tree.absent) & (self.tree.absent < self.lower) & self.tree.loose
+        )
+
+    def clip(self, x: Array) -> Array:
+        """Put points (n, d) into the box, but for the coordinates that they lack."""
+        return np.where(self._apart(x), x, np.clip(x, self.lower, self.upper))
 
     def snap(self, x: Array) -> Array:
         """Project to the nearest points of the domain: in the box, on lattices, by the tree."""

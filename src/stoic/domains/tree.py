@@ -60,7 +60,8 @@ class Tree:
         Coordinates, shape (c,), and the rule that says which points have them; they need no others
         that a point may lack. Every point has the coordinates without a rule.
     absent:
-        Coordinates of a point that lacks all, shape (d,).
+        Coordinates of a point that lacks all, shape (d,). One of a coordinate that no later point
+        lacks may be below the domain: earlier points are at a distance from all later ones.
     loose:
         Mask of the coordinates that follow no rule, though some points lack them, shape (d,).
     """

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -44,6 +45,12 @@ _OTHERS = 16  # at least, so that as many workers may each choose one
 # Settings before a parameter was added: of fewer, all have one of two choices in common by chance
 # more often than one time in sixteen.
 _FEW = 5
+# Where trials are, in units of the range, that ended before a number was added: outside, since a
+# place inside tells of it what is not so. On eleven problems of two to five parameters, the added
+# one with its optimum anywhere, 16 seeds each, the geometric mean of the loss after 20 trials is at
+# most .0004, and the largest loss .0016; from the middle .08 and .25, from the low end .03 and .25,
+# without the earlier trials .03 and .17. At -1 the largest is .08.
+_BEFORE = -0.5
 
 _DIGITS = 20  # of an integer in a message
 _CONSTANTS = {
@@ -184,8 +191,11 @@ class Encoding:
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
         """Encode parameters as a point, shape (d,)."""
-        if self.tree is not None:
-            return np.asarray(self.tree.fill(self._known(parameters)[None])[0])
+        if (tree := self.tree) is not None:
+            x: Array = tree.fill(self._known(parameters)[None])[0]
+            if (before := tree.absent < 0.0).any():
+                x[before & ~self._has(parameters)] = _BEFORE
+            return x
         return np.array([
             u for name in self.parts for u in self.part(name, parameters).encode(parameters[name])
         ])  # fmt: skip
@@ -226,8 +236,9 @@ class Encoding:
     def learned(self, settings: Iterable[Mapping[str, Any]]) -> Encoding:
         """Learn from settings, in order, which parameters there are, by integers and choices.
 
-        A parameter that no setting lacks once one has it, and few do before, was added on the way:
-        all have it now. What these few have in common may be chance.
+        A parameter that no setting lacks once one has it was added on the way: all have it now. If
+        few lack it, what these have in common may be chance. If many do, and no rule says which,
+        they are apart: which value a number had with them is not known, and none may be meant.
         """
         settings = list(filter(self._shows, settings))
         deciding = np.concatenate([
@@ -237,8 +248,11 @@ class Encoding:
         # Shape (n, d) each
         x, has = (np.array(list(map(of, settings))) for of in (self._known, self._has))
         few = (~has).sum(axis=0) < _FEW
-        added = few & (np.logical_or.accumulate(has) == has).all(axis=0)
-        tree = Tree.learned(x, has | added, deciding, self._known({}))
+        later = (np.logical_or.accumulate(has) == has).all(axis=0)
+        absent = self._known({})
+        tree = Tree.learned(x, has | (few & later), deciding, absent)
+        apart = later & ~few & tree.loose & (absent > 0.0)  # no choice is apart as it is
+        tree = replace(tree, absent=np.where(apart, _BEFORE, absent))
         return Encoding(self.space, tree, self.met, self.branches)
 
     def having_met(self, met: Mapping[str, frozenset[int]]) -> Encoding:

@@ -59,7 +59,7 @@ class Points:
             points, there = self._grid.points[rows], self._run.points[rows]
         else:
             assert isinstance(self.domain, Box)
-            points = there = np.clip(settings, self.domain.lower, self.domain.upper)
+            points = there = self.domain.clip(settings)
         far = np.abs(settings - there) > ROUNDING * self.domain.widths
         return np.where(far.any(axis=1, keepdims=True), np.nan, points)
 

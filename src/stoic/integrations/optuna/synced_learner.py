@@ -239,7 +239,7 @@ class SyncedLearner:
     def _at(self, params: Mapping[str, Any] | None) -> Array | None:
         if params is None:
             return None
-        x = self.points.of(np.clip(self.encoding.encode(params), 0.0, 1.0))[0]
+        x = self.points.of(self.encoding.box.clip(self.encoding.encode(params)[None]))[0]
         return None if np.isnan(x).any() else x
 
     def follow(self, trials: Sequence[FrozenTrial]) -> None:
