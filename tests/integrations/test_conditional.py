@@ -222,8 +222,11 @@ def test_given_values_of_conditional_parameters(study):
     untried = next(n for n in range(1, 10) if n not in tried)
     whole = explain(study, fixed={"method": "c", "c_n": untried})
     assert whole.untried == {"method": "c", "c_n": untried}
-    with pytest.raises(RefusalError, match="no c_n: give values also of the parameters"):
-        explain(study, fixed={"c_n": untried})
+    # A value brings the choices that it needs, as in the best trial that has the parameter
+    alone = explain(study, fixed={"c_n": untried})
+    assert alone.untried == whole.untried
+    assert alone.model_optimum == whole.model_optimum == {"method": "c", "c_n": untried}
+    assert alone.model_optimum_mean == whole.model_optimum_mean
     with pytest.raises(RefusalError, match="no parameter 'd'"):
         explain(study, fixed={"d": 1})
 

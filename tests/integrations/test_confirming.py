@@ -7,12 +7,14 @@ import random
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.samplers import PartialFixedSampler
 from optuna.trial import TrialState
 
 from stoic.confirmation import Comparison
 from stoic.integrations.optuna import CONFIRM, EXECUTED, FAILED, StoicSampler, confirm, explain
 from stoic.integrations.optuna.confirming import next_confirmation, standing
 from stoic.integrations.optuna.internals import constraint_attrs, constraints
+from stoic.integrations.retrying import retrying
 from stoic.printable import probability
 from stoic.refusal import RefusalError
 from studies import add
@@ -74,6 +76,17 @@ def test_trials_of_other_workers_in_between_are_theirs():
         study.ask({"x": FloatDistribution(0.0, 1.0)})  # the latest trial is another one's
 
     assert confirm(study, objective(spoil=ask), 3).measurements >= 1
+
+
+def test_no_value_can_be_given_to_a_confirming_measurement():
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.optimize(lambda trial: (trial.suggest_int("n", 1, 9) - 5) ** 2, 12)
+    study.sampler = PartialFixedSampler({"n": 9}, StoicSampler(seed=0, confirm=4))
+    with pytest.raises(RefusalError, match="leave out PartialFixedSampler, or confirm"):
+        study.optimize(lambda trial: pytest.fail("it runs"), 1)
+    for wrong in (lambda: confirm(study, None, 3), lambda: retrying(None)):
+        with pytest.raises(RefusalError, match="objective must be a function, got None"):
+            wrong()
 
 
 def test_an_objective_of_another_study_is_refused():

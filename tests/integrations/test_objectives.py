@@ -15,6 +15,7 @@ from stoic.integrations.optuna import FAILED, NOISE, VALUES, StoicSampler, expla
 from stoic.integrations.optuna.internals import storage_of, trial_id
 from stoic.pareto import hypervolume
 from stoic.printable import probability
+from stoic.refusal import RefusalError
 from studies import add
 
 X = {"x": FloatDistribution(0.0, 1.0)}
@@ -128,6 +129,17 @@ def test_what_is_worse_than_all_of_the_front_decides_nothing(turned):
     found = explain(stored(values, ["maximize", "minimize"] if turned else DIRECTIONS))
     assert sum(row.trust < 0.5 for row in found.rows) >= 8
     assert found.undecided is None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"possible": (0, 1)}, {"recipe": "gp_ucb"}, {"tolerance": {"x": 0.1}, "threshold": 1.0}],
+)
+def test_what_needs_one_objective_is_refused_before_the_objective_runs(asked):
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=StoicSampler(**asked))
+    with pytest.raises(RefusalError, match="needs a study with one"):
+        study.optimize(lambda trial: pytest.fail("it runs"), 3, catch=(Exception,))
+    assert [trial.state for trial in study.trials] == [TrialState.FAIL]
 
 
 def test_a_front_of_one_setting_is_decided():

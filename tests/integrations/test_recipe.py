@@ -337,6 +337,41 @@ def test_a_record_that_makes_no_sense_here_is_not_used(recorded, caplog):
     assert len(caplog.messages) == isinstance(recorded, str)
 
 
+def test_a_sampler_without_a_recipe_goes_on_with_the_recorded_one(caplog):
+    caplog.set_level(logging.INFO)
+
+    def chosen(**asked):
+        study = optuna.create_study(sampler=StoicSampler(seed=0, recipe="gp_ucb"))
+        study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0) - 0.3) ** 2, 12)
+        study.sampler = StoicSampler(seed=0, **asked)
+        return study.ask({"x": FloatDistribution(0.0, 1.0)}).params, study
+
+    said = "Trials are chosen by the study's recipe, gp_ucb()."
+    named, _ = chosen(recipe="gp_ucb")
+    assert said not in caplog.messages
+    recorded, study = chosen()
+    assert recorded == named
+    assert caplog.messages.count(said) == 1
+    assert "judged by      gp_ucb()" in str(explain(study))
+    assert explain(study).recipe == "gp_ucb()"
+    other, study = chosen(recipe="robust")
+    assert other != named
+    assert explain(study).recipe is None
+    # With several objectives a recipe has no meaning, whoever recorded it
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=StoicSampler(seed=0))
+    study.set_user_attr(RECIPE, "gp_ucb()")
+    study.optimize(lambda trial: (trial.suggest_float("x", 0.0, 1.0), 1.0), 12)
+    assert len(study.best_trials) > 0
+
+
+def test_a_recorded_recipe_that_cannot_be_used_ends_no_study(caplog):
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.set_user_attr(RECIPE, "rgp_pe(budget=1)")
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 12)
+    (said,) = [m for m in caplog.messages if "What" in m]
+    assert "rgp_pe" in said
+
+
 def test_what_is_no_recipe_and_no_study_is_refused_at_once():
     with pytest.raises(RefusalError, match="or a function of the domain, got 3"):
         StoicSampler(recipe=3)

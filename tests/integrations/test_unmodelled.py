@@ -10,11 +10,21 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState, create_trial
 
-from stoic.integrations.optuna import StoicSampler, explain
+from stoic.integrations.optuna import (
+    AIM,
+    FAILED,
+    NOISE,
+    POSSIBLE,
+    RECIPE,
+    VALUES,
+    StoicSampler,
+    explain,
+)
 from stoic.integrations.optuna.unmodelled import Parameters, unmodelled
 from stoic.tuning.views.trust import verdict
 from studies import add
 
+UNIT = FloatDistribution(0.0, 1.0)
 X = {"x": FloatDistribution(0.0, 1.0)}
 LOG = "stoic.integrations.optuna.sampler"
 
@@ -117,6 +127,44 @@ def test_nothing_is_said_of_a_study_that_is_modelled_entirely(caplog):
     study.ask()
     assert said_of(caplog) == []
     assert explain(study).unmodelled == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (POSSIBLE, [2, 1]),
+        (POSSIBLE, "0,1"),
+        (AIM, {"treshold": 0.5, "tolerance": {"x": 0.1}}),
+        (AIM, {"threshold": "high"}),
+        (RECIPE, 5),
+    ],
+)
+def test_what_is_recorded_with_a_study_and_makes_no_sense_is_said(name, value, caplog):
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    study.set_user_attr(name, value)
+    study.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 12)
+    said = f"{name} of the study is not used: {value!r} is nothing that stoic records."
+    assert caplog.messages == [said]
+    assert explain(study).unmodelled == (said,)
+
+
+def test_what_is_used_in_part_is_said():
+    study, space = optuna.create_study(directions=["minimize"] * 2), {"x": UNIT}
+    for noise in ([0.1, "a"], [0.1, None], [-1.0, 0.1]):
+        add(study, {"x": 0.5}, space, [1.0, 2.0], {NOISE: noise})
+    add(study, {"x": 0.5}, space, attrs={VALUES: [0.1, "b"]})
+    add(study, {"x": 0.5}, space, attrs={VALUES: [0.1, None]})
+    assert explain(study).unmodelled == (
+        "Trial 0: stoic:noise is used in part: 'a' is no variance above 0. Likewise trial 2.",
+        "Trial 3: stoic:values is used in part: 'b' is no number.",
+    )
+
+
+def test_a_kind_of_failure_of_a_trial_with_a_value_is_said():
+    study = optuna.create_study()
+    add(study, {"x": 0.5}, {"x": UNIT}, 1e9, {FAILED: "infeasible"})
+    (said,) = explain(study).unmodelled
+    assert "stoic:failed is not used: the trial has a value" in said
 
 
 def test_a_trial_without_parameters_never_shrinks_the_space(caplog):

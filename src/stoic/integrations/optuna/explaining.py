@@ -50,6 +50,7 @@ from stoic.integrations.optuna.unmodelled import (
     declared_constraints,
     modelled_space,
     unmodelled,
+    unusable_records,
     violates,
 )
 from stoic.integrations.recipe import DEFAULT, Recipe, load, name_of, recipe_to_look_with
@@ -101,8 +102,7 @@ def explain(
     trials:
         All trials of the study at the time in question; by default now.
     possible:
-        Lowest and highest possible value: a value outside counts as nan. By default the range
-        that is recorded with the study.
+        Lowest and highest possible value: one outside counts as nan. By default as recorded.
 
     Raises
     ------
@@ -209,6 +209,7 @@ class _Reading:
             "conditional": self.parameters.conditional(self.space),
             "unmodelled": unmodelled(self.trials, self.ranges, constrained, declared, partial)
             + all_unusable(self.trials)
+            + unusable_records(self.study)
             + extreme(finite),
             "repeated": too_good(self.feasible, self.values, self.sign),
             "possible": self.values,
@@ -266,8 +267,7 @@ class _Compared:
         given, encoding = self.reading.given, self.synced.encoding
         if not given:
             return None
-        by = {encoding.branches[name].by for name in encoding.branches.keys() & given.keys()}
-        if by - given.keys():
+        if (by := encoding.deciding(given)) - given.keys():
             could = [t for t in self.at if encoding.has(t.params, given)]
             same = [t for t in could if self.has_given(t)]
             pairs = zip(self.at, self.trusted, strict=True)

@@ -48,6 +48,7 @@ from stoic.integrations.optuna.unmodelled import (
     Parameters,
     unmodelled,
     unusable,
+    unusable_records,
 )
 from stoic.integrations.optuna.warm_start import WarmStart
 from stoic.integrations.recipe import DEFAULT, Recipe, load, recipe_to_look_with, record_recipe
@@ -257,15 +258,16 @@ class StoicSampler(BaseSampler):
         """Return what this sampler was given, or else what is recorded with the study."""
         key = identity(study, trials)
         if self._method is None or self._method[0] != key:
-            recipe, aim, unusable = self._recipe, self._aim, None
+            recipe, aim, instead = self._recipe, self._aim, None
             single = len(study.directions) == 1
             if recipe is None:
-                recipe, unusable = recipe_to_look_with(study) if single else (DEFAULT, None)
+                recipe, instead = recipe_to_look_with(study) if single else (DEFAULT, None)
             if aim is None and single and not self._confirm:
                 aim = stored_aim(study)
-            if unusable is not None:
-                log.warning("%s", printable(unusable))
-            elif self._recipe is None and recipe is not DEFAULT:
+            wrong = unusable_records(study) if single else ()
+            for sentence in wrong if instead is None else (instead, *wrong):
+                log.warning("%s", printable(sentence))
+            if instead is None and self._recipe is None and recipe is not DEFAULT:
                 log.info("Trials are chosen by the study's recipe, %r.", recipe)
             if aim is not None and self._aim is None:
                 log.info("Trials are chosen for the study's tolerances: %s.", aim.record())

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, takewhile
 from typing import Any, Self
 
+import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -19,8 +20,11 @@ from stoic.integrations.optuna.encoding import as_written, number_text, spanning
 from stoic.integrations.optuna.executed import refused
 from stoic.integrations.optuna.internals import constraints, possible, same_range
 from stoic.integrations.optuna.noise import too_wide
+from stoic.integrations.optuna.objective import AIM, stored_aim
 from stoic.integrations.optuna.objectives import NOISE, VALUES, measured, noises_of, states_bound
 from stoic.integrations.optuna.partial import bound_trouble, has_value, noise_variance
+from stoic.integrations.optuna.possible import POSSIBLE, stored_possible
+from stoic.integrations.recipe import RECIPE, stored_recipe
 
 CONSTRAINTS = "stoic:constraints"  # of a study: name of an output -> its constraint, as written
 
@@ -31,6 +35,7 @@ FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoi
 # Of all changes between one trial and the next, those between trials of one branch: one in five.
 _RARELY = 5
 
+_NUMBER = int | float | None  # of an objective; None where there is none
 _LISTED = 3  # trials; a sentence that had all would be another one after each trial
 
 
@@ -412,7 +417,15 @@ def unusable(trial: FrozenTrial, objectives: int = 1) -> list[str]:
         noise = trial.user_attrs[NOISE]
         each = f", one for each of the {objectives} objectives" * several
         reasons.append(f"{NOISE} is not used: it must be a variance above 0{each}, got {noise!r}")
-    if FAILED in trial.user_attrs and trial.user_attrs[FAILED] not in FAILURES:
+    elif isinstance(used, np.ndarray):
+        pairs = zip(trial.user_attrs[NOISE], used, strict=True)
+        if bad := [given for given, n in pairs if given is not None and math.isnan(n)]:
+            reasons.append(f"{NOISE} is used in part: {bad[0]!r} is no variance above 0")
+    if FAILED in trial.user_attrs and trial.state == TrialState.COMPLETE:
+        reasons.append(
+            f"{FAILED} is not used: the trial has a value, and one that fails ends without any"
+        )
+    elif FAILED in trial.user_attrs and trial.user_attrs[FAILED] not in FAILURES:
         kind, kinds = trial.user_attrs[FAILED], ", ".join(FAILURES)
         reasons.append(f"{FAILED} is not used: it must be one of {kinds}, got {kind!r}")
     if not isinstance(confirms := trial.user_attrs.get(CONFIRM), bool | None):
@@ -422,9 +435,23 @@ def unusable(trial: FrozenTrial, objectives: int = 1) -> list[str]:
     if several and not (values is None or as_needed or FAILURE in trial.user_attrs):
         needed = f"a list of {objectives} numbers, one for each objective"
         reasons.append(f"{VALUES} is not used: it must be {needed}, got {values!r}")
+    given = values if several and isinstance(values, list) and as_needed else []
+    if bad := [v for v in given if isinstance(v, bool) or not isinstance(v, _NUMBER)]:
+        reasons.append(f"{VALUES} is used in part: {bad[0]!r} is no number")
     if (trouble := bound_trouble(trial)) is not None:
         reasons.append(trouble)
     return reasons
+
+
+def unusable_records(study: Study) -> tuple[str, ...]:
+    """Name what is recorded with a study and of no use, since something else is in it."""
+    attributes = study.user_attrs
+    records = {AIM: stored_aim, POSSIBLE: stored_possible, RECIPE: stored_recipe}
+    return tuple(
+        f"{name} of the study is not used: {attributes[name]!r:.80} is nothing that stoic records."
+        for name, read in records.items()
+        if attributes.get(name) is not None and read(study) is None
+    )
 
 
 def _unknown_constraints(complete: Sequence[FrozenTrial], declared: Iterable[str]) -> list[str]:
