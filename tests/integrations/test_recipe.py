@@ -375,6 +375,8 @@ def test_a_recorded_recipe_that_cannot_be_used_ends_no_study(caplog):
 def test_what_is_no_recipe_and_no_study_is_refused_at_once():
     with pytest.raises(RefusalError, match="or a function of the domain, got 3"):
         StoicSampler(recipe=3)
+    with pytest.raises(RefusalError, match=r"aim is a RobustObjective, .* got {'threshold': 0.5}"):
+        explain(optuna.create_study(), aim={"threshold": 0.5})
     with pytest.raises(RefusalError, match="explain needs an Optuna study, got 'old'"):
         explain("old")
 

@@ -135,6 +135,13 @@ def test_a_value_may_be_spelled_in_another_way():
     assert parse_as(CategoricalDistribution(["1.0", "1.00"]), "1e0") == "1e0"  # which one?
 
 
+@pytest.mark.parametrize(
+    ("text", "value"), [("null", None), ("None", None), ("'None'", "None"), ('"None"', "None")]
+)
+def test_none_and_the_text_none_are_told_apart(text, value):
+    assert parse_as(CategoricalDistribution(["None", None, True]), text) == value
+
+
 def test_a_space_without_parameters_is_refused():
     with pytest.raises(RefusalError, match="nothing to tune"):
         parse_space({})

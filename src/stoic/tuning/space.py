@@ -86,15 +86,18 @@ def read_number(what: str, text: str) -> float:
 def parse_as(distribution: BaseDistribution | None, text: str) -> Any:
     """Parse a value as the parameter's own type, if it can be read as one."""
     if isinstance(distribution, CategoricalDistribution):
-        written = [str(choice) for choice in distribution.choices]
-        if text in written:
-            return distribution.choices[written.index(text)]
-        # Another spelling of a number, or of true; 1 is not true
-        value = literal(text)
-        meant = [literal(each) for each in written]
-        same = [n for n, each in enumerate(meant) if type(each) is type(value) and each == value]
-        found = len(same) == 1 and not isinstance(value, str)
-        return distribution.choices[same[0]] if found else text
+        choices, value = distribution.choices, literal(text)
+        if isinstance(value, str) and value in choices:  # in quotes the text, beside None
+            return value
+        same = [choice for choice in choices if str(choice) == text]
+        if not same and not isinstance(value, str):
+            # Another spelling of a number, or of true; 1 is not true
+            meant = [literal(str(choice)) for choice in choices]
+            pairs = zip(choices, meant, strict=True)
+            same = [c for c, each in pairs if type(each) is type(value) and each == value]
+        # Of None and the text None the former: the other one is that in quotes
+        same = [choice for choice in same if not isinstance(choice, str)] or same
+        return same[0] if len(same) == 1 else text
     # 2.5 for an integer stays 2.5, and is refused with the range by whoever checks it
     for read in (float,) if isinstance(distribution, FloatDistribution) else (int, float):
         try:

@@ -28,7 +28,7 @@ from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.explanation import Explanation, Settings
 from stoic.integrations.optuna.front import explain_front
 from stoic.integrations.optuna.internals import constraints
-from stoic.integrations.optuna.objective import WIDTH, RobustObjective, stored_aim
+from stoic.integrations.optuna.objective import WIDTH, RobustObjective, checked_aim, stored_aim
 from stoic.integrations.optuna.objectives import needs_one, trials_of
 from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.penalties import penalties, too_good
@@ -116,7 +116,7 @@ def explain(
             f"explain needs an Optuna study, got {reprlib.repr(study)}: "
             "optuna.load_study(study_name=..., storage=...) loads one."
         )
-    aim = aim or stored_aim(study)
+    aim = checked_aim(aim) or stored_aim(study)
     if recipe is None:
         recipe, instead = recipe_to_look_with(study)
         if instead is not None:

@@ -247,6 +247,14 @@ def merge_over(said: RobustArguments, earlier: RobustArguments) -> RobustArgumen
     return cast("RobustArguments", kept | said)
 
 
+def checked_aim(aim: object) -> RobustObjective | None:
+    """Refuse what is no aim."""
+    if not isinstance(aim, RobustObjective | None):
+        example = 'RobustObjective(threshold=0.5, tolerance={"x": 0.1})'
+        raise RefusalError(f"aim is a {RobustObjective.__name__}, as in {example}, got {aim!r}.")
+    return aim
+
+
 def stored_aim(study: Study) -> RobustObjective | None:
     """Return the aim that is recorded with a study; None if there is none, or no valid one."""
     record = study.user_attrs.get(AIM)
