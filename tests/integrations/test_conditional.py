@@ -209,6 +209,18 @@ def test_all_complete_trials_are_explained(study):
     assert (sd > 0.0).all()
 
 
+def test_a_setting_is_predicted_with_the_parameters_that_it_has_alone(study):
+    known, whole = explain(study), {"method": "a", "a_x": 0.1, "a_y": 0.2}
+    assert known.predict(whole)[0][0] == pytest.approx(0.57, abs=0.1)
+    for wrong, said in (
+        ({"method": "a"}, "and a_x has none"),
+        ({"b_x": 0.3}, "and method has none"),
+        ({**whole, "c_n": 3}, "has no c_n: leave it out"),
+    ):
+        with pytest.raises(RefusalError, match=said):
+            known.predict(wrong)
+
+
 def test_given_values_of_conditional_parameters(study):
     number = next(t.number for t in study.trials if t.params["method"] == "c")
     n = study.trials[number].params["c_n"]

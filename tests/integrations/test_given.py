@@ -246,9 +246,10 @@ def test_settings_that_cannot_be_are_not_predicted(settings, match):
 
 
 def test_parameters_that_are_not_modelled_are_left_out_of_a_prediction():
-    study, space = study_of(drawn(12)), SPACE | {"s": FloatDistribution(0.0, 1.0)}
-    params = drawn(1, seed=1)[0]
-    add(study, params | {"s": 0.5}, space, value(params))
+    study, params = study_of(drawn(12)), drawn(1, seed=1)[0]
+    for step in (None, 0.25):  # a step that changes is not modelled
+        space = SPACE | {"s": FloatDistribution(0.0, 1.0, step=step)}
+        add(study, params | {"s": 0.5}, space, value(params))
     known = explain(study)
     assert known.predict(params | {"s": 0.5})[0] == known.predict(params)[0]
     assert known.predict([])[0].shape == (0,)

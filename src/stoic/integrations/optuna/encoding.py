@@ -233,6 +233,19 @@ class Encoding:
         names = self.space.keys() & parameters.keys()
         return bool(names) and all(self.within(name, parameters) for name in names)
 
+    def misfit(self, parameters: Mapping[str, Any]) -> str | None:
+        """Say which parameter a setting lacks, or has where settings like it have none, if any."""
+        if self.tree is None:
+            return None
+        has, should = self._has(parameters), self.tree.has(self._known(parameters)[None])[0]
+        first = {name: part.columns[0] for name, part in self.parts.items()}
+        wrong = (has != should) & ~self.tree.loose
+        for name in (name for name, k in first.items() if wrong[k] and should[k]):
+            return f"A setting has a value for each parameter, and {name} has none."
+        for name in (name for name, k in first.items() if wrong[k]):
+            return f"A setting like this one has no {name}: leave it out."
+        return None
+
     def learned(self, settings: Iterable[Mapping[str, Any]]) -> Encoding:
         """Learn from settings, in order, which parameters there are, by integers and choices.
 
@@ -528,7 +541,7 @@ def given_points(
     ------
     RefusalError
         If one is no mapping, has a parameter that no trial has or a value that cannot be, or lacks
-        one.
+        one, or has one that settings like it have not.
     """
     several = isinstance(settings, Iterable) and not isinstance(settings, Mapping)
     rows: list[Any] = list(settings) if several else [settings]
@@ -545,6 +558,8 @@ def given_points(
         }
         check_fixed(given, ranges, "complete trials have in the same range")
         encoding.check(given)
+        if (misfit := encoding.misfit(given)) is not None:
+            raise RefusalError(misfit)
         try:
             point[:] = encoding.encode(given)
         except KeyError as lacking:

@@ -494,8 +494,7 @@ def _with_model(compared: _Compared) -> Explanation:
         failures = sum(failure_kind(trial) != "transient" for trial in failed)
         aside["unmodelled"] += reading.parameters.outdated(chosen.params)
     mean, std = compared.at_best(x)
-    optimum = synced.encoding.decode(recommendation.model_x) | reading.given
-    optimum = reading.constants | optimum
+    optimum = compared.decoded(recommendation.model_x)
     feasibility = synced.feasibility()
     explanation = Explanation(
         best, chosen, mean, std, optimum,

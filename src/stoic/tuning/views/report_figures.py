@@ -12,12 +12,14 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState
 
+from stoic.data import Array
 from stoic.integrations.optuna import Explanation, Row
 from stoic.integrations.optuna.coordinates import Branches
 from stoic.integrations.optuna.explanation import expected, setting
 from stoic.integrations.optuna.internals import possible
 from stoic.integrations.optuna.unmodelled import branches_of
 from stoic.printable import printable, written
+from stoic.refusal import RefusalError
 from stoic.tuning.views.pictures import EXPECTED, REJECTED, TRUSTED
 from stoic.tuning.views.timeline import LARGEST, limits, shown_trust
 
@@ -232,10 +234,26 @@ class Drawings:
             if name in branches:
                 distribution = branches[name].range_of(self.here) or distribution
             values = _along(distribution)
-            settings = [_in_branch({**self.here, name: value}, branches) for value in values]
-            mean, std = self.known.predict(settings)
-            parts.append(self._slice(name, distribution, values, mean, std))
+            shown, mean, std = self._predicted(name, values, branches)
+            parts.append(self._slice(name, distribution, shown, mean, std))
         return parts
+
+    def _predicted(
+        self, name: str, values: Sequence[Any], branches: Mapping[str, Branches]
+    ) -> tuple[Sequence[Any], Array, Array]:
+        """Predict along a parameter, through the recommended setting.
+
+        Of values with which a setting has other parameters through the best trial of each.
+        """
+        try:
+            settings = [_in_branch({**self.here, name: value}, branches) for value in values]
+            return values, *self.known.predict(settings)
+        except RefusalError:
+            tried = [row for row in self.rows if name in row.params and math.isfinite(row.value)]
+            tried.sort(key=lambda row: row.value, reverse=self.minimise)  # the best is the last
+            best = {row.params[name]: dict(row.params) for row in tried if not row.distrusted}
+            values = [value for value in values if value in best]
+            return values, *self.known.predict([best[value] for value in values])
 
     def _slice(
         self, name: str, distribution: BaseDistribution, values: Sequence[Any], mean: Any, std: Any
