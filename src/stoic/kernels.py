@@ -145,10 +145,12 @@ class Stationary(WithLengthscale, ABC):
         """k and dk/d(r^2) at r^2 = ``squares``, elementwise."""
 
     def __call__(self, x: Array, z: Array) -> Array:
-        if np.shape(x)[1:] != np.shape(z)[1:]:  # one coordinate would be taken for all
+        shape, each = np.shape(x)[1:], self.lengthscale.shape
+        if np.shape(z)[1:] != shape or each not in ((), shape):  # one would be taken for all
+            one = f", with a lengthscale for each of {each[0]}" if each else ""
             raise ValueError(
-                f"Points are rows with the same number of coordinates, (n, d) and (m, d), got "
-                f"{np.shape(x)} and {np.shape(z)}."
+                "Points are rows with the same number of coordinates, (n, d) and (m, d), got "
+                f"{np.shape(x)} and {np.shape(z)}{one}."
             )
         return self.profile(squared_distances(x / self.lengthscale, z / self.lengthscale))[0]
 

@@ -361,7 +361,7 @@ class Learner(ShownRecommendation, Optimizer):
         domain = self.domain
         if not (isinstance(domain, Box) and domain.lattices):
             return x
-        return np.where(x < domain.lower, x, domain.snap(x))  # below: what an input lacks
+        return np.where(domain.apart(x).any(axis=1, keepdims=True), x, domain.snap(x))
 
     @property
     def posterior(self) -> Posterior:

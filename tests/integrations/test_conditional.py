@@ -19,9 +19,11 @@ from optuna.trial import TrialState
 from stoic import Learner, recipes
 from stoic.domains import Box, Lattice, Tree
 from stoic.integrations.optuna import StoicSampler, confirm, explain
+from stoic.integrations.optuna.confirming import standing
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.unmodelled import Parameters, branches_of, modelled_space
+from stoic.integrations.optuna.warm_start import learned as learned_from
 from stoic.refusal import RefusalError
 from stoic.tuning.views.report import Report
 from stoic.tuning.views.summary import Summary
@@ -614,12 +616,82 @@ def test_what_ended_before_a_choice_was_added_has_none():
     assert encoding.encode({"x": 0.3}).tolist() == [0.3, 0.0, 0.0]
     swapped = Encoding({"k": space["k"], "x": UNIT}).learned([{"k": "b"}] * 6 + later)
     assert swapped.encode({"k": "a"}).tolist() == [1.0, 0.0, -0.5]
-    assert swapped.decode(swapped.encode({"k": "a"})) == {"k": "a", "x": 0.0}
+    assert swapped.decode(swapped.encode({"k": "a"})) == {"k": "a"}
     # One that is lacking later, too, is at the middle, as wherever a setting has none
     mixed = Encoding(space | {"y": UNIT}).learned(
         [*earlier, {"x": 0.2, "y": 0.9}, {"x": 0.25}, {"x": 0.2, "k": "a", "y": 0.1}]
     )
     assert mixed.encode({"x": 0.3}).tolist() == [0.3, 0.0, 0.0, 0.5]
+
+
+def added_later(*stages, sampler=None):
+    """A study of trials at z = None, before it was added, or at a value of it."""
+    study, space = optuna.create_study(sampler=sampler), {"x": UNIT, "z": UNIT}
+    for k, z in enumerate(stages):
+        params = {"x": 0.1 + 0.8 * k / len(stages)} | ({} if z is None else {"z": z})
+        add(study, params, {name: space[name] for name in params}, (params["x"] - 0.3) ** 2)
+    return study
+
+
+@pytest.mark.parametrize("earlier", [2, 7])
+def test_a_trial_that_lacks_it_again_shows_that_it_was_not_added(earlier):
+    """A running study learns what a resumed one does."""
+    study = added_later(*[None] * earlier, 0.2, 0.7, 0.5)
+    running = SyncedLearner(study, {"x": UNIT, "z": UNIT}, recipes.robust())
+    running.follow(study.trials)
+    z = running.learner.observations.x[:, 1]
+    assert_array_equal(z, [-0.5] * earlier + [0.2, 0.7, 0.5])
+    digest = running._method()
+    add(study, {"x": 0.9}, {"x": UNIT}, 0.36)
+    running.follow(study.trials)
+    resumed = SyncedLearner(study, {"x": UNIT, "z": UNIT}, recipes.robust())
+    resumed.follow(study.trials)
+    assert_array_equal(running.learner.observations.x, resumed.learner.observations.x)
+    assert_array_equal(running.learner.observations.x[:earlier, 1], 0.5)
+    assert running._method() == resumed._method() != digest
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        lambda box: Learner(Box(box.lower, box.upper), recipes.gp_ucb()),
+        lambda box: Learner(box.grid(11), recipes.gp_ucb()),
+    ],
+    ids=["a box", "a grid"],
+)
+def test_a_domain_of_ones_own_has_earlier_trials_at_the_middle(recipe):
+    study = added_later(*[None] * 6, 0.2, 0.7)
+    synced = SyncedLearner(study, {"x": UNIT, "z": UNIT}, recipe)
+    synced.follow(study.trials)
+    assert set(synced.learner.observations.x[:, 1].round(6).tolist()) == {0.5, 0.2, 0.7}
+    assert len(synced.learner) + len(synced.left_out) == 8
+
+
+def test_what_is_learned_from_an_earlier_trial_has_no_value_of_what_was_added():
+    study = added_later(*[None] * 7, 0.9, 0.1, 0.5)
+    assert "z" not in learned_from(study).best
+    # It cannot be measured again as it was
+    found = standing(study)
+    assert all("z" in candidate.params for candidate in found.outcome().candidates)
+
+
+def test_what_decides_about_others_stays_at_the_middle():
+    space = {
+        "a": IntDistribution(1, 4), "k": CategoricalDistribution(["p", "q"]), "v": UNIT,
+    }  # fmt: skip
+    study = optuna.create_study()
+    earlier = [{"k": "p", "v": 0.1 + 0.15 * n} for n in range(6)]
+    later = [{"k": k, "a": a} | ({"v": v} if v else {}) for k, a, v in (
+        ("q", 1, 0), ("p", 4, 0.2), ("q", 2, 0), ("p", 3, 0.47),
+    )]  # fmt: skip
+    for n, params in enumerate(earlier + later):
+        add(study, params, {name: space[name] for name in params}, n / 10)
+    synced = SyncedLearner(study, space, recipes.robust())
+    synced.follow(study.trials)
+    x = synced.learner._eligible(synced.learner.domain)
+    assert len(np.unique(x, axis=0)) == 10
+    with pytest.raises(RefusalError, match="give values also"):  # the best trial has no such a
+        explain(study, fixed={"v": 0.7})
 
 
 def test_a_space_without_conditions_has_no_rule():
@@ -646,7 +718,7 @@ def test_a_parameter_that_depends_on_a_float_does_not_hold_up_a_search(seed):
 def test_what_was_chosen_counts_where_it_can_be_read(value):
     space = {name: FloatDistribution(0.0, 1.0) for name in "xyz"}
     study = optuna.create_study()
-    for x in (0.1, 0.2, 0.6, 0.9):
+    for x in (0.1, 0.6, 0.2, 0.9):  # by turns: neither was added later
         params = {"x": x, ("y" if x > 0.5 else "z"): 0.5}
         lacking = ({"y", "z"} - params.keys()).pop()
         ranges = {name: space[name] for name in params}

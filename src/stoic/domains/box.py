@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -210,7 +210,7 @@ class Box:
         points = as_points(x, self.dim)
         slack = rounding(np.maximum(np.abs(self.lower), np.abs(self.upper)), self.widths)
         outside = (points < self.lower - slack) | (points > self.upper + slack)
-        outside &= ~self._apart(points)
+        outside &= ~self.apart(points)
         if outside.any():
             row, k = np.argwhere(outside)[0]
             raise ValueError(
@@ -224,10 +224,10 @@ class Box:
         On a lattice all its values are taken; of one coordinate with more than ``n`` values those
         that are nearest to ``n`` evenly spread places. A category keeps all its choices.
         """
-        counts = np.array(n) if np.ndim(n) else np.full(self.dim, n)
-        if counts.dtype.kind not in "iu" or counts.min(initial=1) < 1:
+        counts: list[Any] = list(n) if isinstance(n, Sequence | np.ndarray) else [n] * self.dim
+        if not all(isinstance(k, int | np.integer) and k is not True and k >= 1 for k in counts):
             raise ValueError(f"A number of values of a grid is a whole one above 0, got {n!r}.")
-        if counts.shape != (self.dim,):
+        if len(counts) != self.dim:
             raise ValueError(
                 f"A grid takes one number of values, or one for each of the {self.dim} "
                 f"coordinates, got {len(counts)}."
@@ -339,17 +339,15 @@ class Box:
         inside: Booleans = np.all(np.abs(self.snap(points) - points) <= 1e-9 * self.widths, axis=1)
         return inside
 
-    def _apart(self, x: Array) -> Booleans:
+    def apart(self, x: Array) -> Booleans:
         """Mask of the coordinates (n, d) that points lack, with a place for that outside."""
         if self.tree is None:
             return np.zeros(x.shape, dtype=bool)
-        return np.asarray(
-            (x == self.tree.absent) & (self.tree.absent < self.lower) & self.tree.loose
-        )
+        return np.asarray((x == self.tree.absent) & (self.tree.absent < self.lower))
 
     def clip(self, x: Array) -> Array:
         """Put points (n, d) into the box, but for the coordinates that they lack."""
-        return np.where(self._apart(x), x, np.clip(x, self.lower, self.upper))
+        return np.where(self.apart(x), x, np.clip(x, self.lower, self.upper))
 
     def snap(self, x: Array) -> Array:
         """Project to the nearest points of the domain: in the box, on lattices, by the tree."""

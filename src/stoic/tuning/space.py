@@ -89,7 +89,7 @@ def parse_as(distribution: BaseDistribution | None, text: str) -> Any:
         choices, value = distribution.choices, literal(text)
         if isinstance(value, str) and value in choices:  # in quotes the text, beside None
             return value
-        same = [choice for choice in choices if str(choice) == text]
+        same = [c for c in choices if text == str(c) or text == json.dumps(c, default=str)]
         if not same and not isinstance(value, str):
             # Another spelling of a number, or of true; 1 is not true
             meant = [literal(str(choice)) for choice in choices]

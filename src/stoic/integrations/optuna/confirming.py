@@ -374,6 +374,9 @@ def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Stand
     if not len(settings):
         return None
     settings = reliable(synced, trials, np.unique(settings, axis=0))
+    # One without a number that was added since cannot be run again as it was
+    whole = ~synced.encoding.box.apart(settings).any(axis=1)
+    settings = settings[whole] if whole.any() else settings
     recommended = synced.single.recommend(settings=settings).x
     return Standing.of(study, synced, trials, settings, recommended)
 

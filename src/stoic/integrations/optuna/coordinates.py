@@ -125,7 +125,7 @@ class Coordinate:
         return bool(np.allclose(self.encode(value), self.encode(other), rtol=0.0, atol=ROUNDING))
 
     def decode(self, point: Array) -> Any:
-        d, u = self.distribution, max(0.0, float(point[self.column]))  # below: it was lacking
+        d, u = self.distribution, float(point[self.column])
         if u in (0.0, 1.0):  # not exp(log(low)), which differs in the last digit
             return d.high if u else d.low
         offset = u * self._width

@@ -233,6 +233,12 @@ class Encoding:
         names = self.space.keys() & parameters.keys()
         return bool(names) and all(self.within(name, parameters) for name in names)
 
+    def lacks(self, parameters: Mapping[str, Any]) -> bool:
+        """Return True if a setting lacks a number that was added before, as far as is known."""
+        if self.tree is None or not self._shows(parameters):
+            return False
+        return bool(((self.tree.absent < 0.0) & ~self._has(parameters)).any())
+
     def misfit(self, parameters: Mapping[str, Any]) -> str | None:
         """Say which parameter a setting lacks, or has where settings like it have none, if any."""
         if self.tree is None:
@@ -251,7 +257,8 @@ class Encoding:
 
         A parameter that no setting lacks once one has it was added on the way: all have it now. If
         few lack it, what these have in common may be chance. If many do, and no rule says which,
-        they are apart: which value a number had with them is not known, and none may be meant.
+        they are apart: which value a number had with them is not known, and none may be meant. One
+        that decides about others is not: rules are learned at the middle of it.
         """
         settings = list(filter(self._shows, settings))
         deciding = np.concatenate([
@@ -264,7 +271,9 @@ class Encoding:
         later = (np.logical_or.accumulate(has) == has).all(axis=0)
         absent = self._known({})
         tree = Tree.learned(x, has | (few & later), deciding, absent)
-        apart = later & ~few & tree.loose & (absent > 0.0)  # no choice is apart as it is
+        # A choice is apart as it is: it has none
+        apart = later & ~has.all(axis=0) & (few | tree.loose) & (absent > 0.0)
+        apart[[column for _, rule in tree.rules for column in rule.columns()]] = False
         tree = replace(tree, absent=np.where(apart, _BEFORE, absent))
         return Encoding(self.space, tree, self.met, self.branches)
 
@@ -347,7 +356,9 @@ class Encoding:
 
         A choice that is ``fixed`` and has no coordinate replaces the one that stands for it.
         """
-        has = None if self.tree is None else self.tree.has(point[None])[0]
+        has = None
+        if self.tree is not None:
+            has = self.tree.has(point[None])[0] & ~self.box.apart(point[None])[0]
         found = {
             name: part.decode(point)
             for name, part in self.parts.items()
@@ -479,7 +490,7 @@ def as_written(distribution: BaseDistribution) -> str:
 
 def literal(text: str) -> str | int | float | None:
     """Read a choice as Python does, or JSON: a number, true, null; anything else is a text."""
-    if text[:1] in ("'", '"'):
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]
     if text in _CONSTANTS:
         return _CONSTANTS[text]

@@ -273,7 +273,8 @@ class _Compared:
             pairs = zip(self.at, self.trusted, strict=True)
             trusted = {t.number for t, trust in pairs if trust >= DISTRUSTED}
             best = self.reading.best(t for t in same or could if t.number in trusted)
-            given = given | ({} if best is None else {n: best.params[n] for n in by - given.keys()})
+            params = {} if best is None else best.params
+            given = {n: params[n] for n in by & params.keys()} | given
         return self.synced.points.having(given, {})
 
     @cached_property

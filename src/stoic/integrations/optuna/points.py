@@ -54,6 +54,9 @@ class Points:
     def of(self, settings: Array) -> Array:
         """Return the points of encoded settings (n, d), up to rounding; nan where there is none."""
         settings = settings.reshape(-1, self.domain.dim)
+        if not isinstance(self.domain, Box) or self.domain.tree is None:
+            # It has no place for what settings lack: there they are at the middle
+            settings = np.where(self.encoding.box.apart(settings), 0.5, settings)
         if self._run is not None:
             rows = self._run.nearest(settings)
             points, there = self._grid.points[rows], self._run.points[rows]

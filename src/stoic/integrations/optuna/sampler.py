@@ -51,7 +51,14 @@ from stoic.integrations.optuna.unmodelled import (
     unusable_records,
 )
 from stoic.integrations.optuna.warm_start import WarmStart
-from stoic.integrations.recipe import DEFAULT, Recipe, load, recipe_to_look_with, record_recipe
+from stoic.integrations.recipe import (
+    DEFAULT,
+    Recipe,
+    load,
+    recipe_to_look_with,
+    record_recipe,
+    stored_recipe,
+)
 from stoic.printable import printable
 from stoic.refusal import RefusalError, check_at_least
 
@@ -167,7 +174,8 @@ class StoicSampler(BaseSampler):
         values that stay good when inputs are moved, see
         :class:`~stoic.integrations.optuna.RobustObjective`. The recipe keeps its model, and these
         choose the next query. They are recorded with the study, where :func:`explain` and
-        ``stoic show`` find them, and this sampler if it has none.
+        ``stoic show`` find them, and a sampler without any, until the study's user attribute
+        ``stoic:aim`` is None.
 
     Raises
     ------
@@ -228,7 +236,7 @@ class StoicSampler(BaseSampler):
             )
         self._possible = PossibleValues.of(possible)
         self._warm = WarmStart(warm_start, self._recipe or DEFAULT, self._aim)
-        self._method: tuple[Identity, Recipe, RobustObjective | None] | None = None
+        self._methods: dict[Identity, tuple[Recipe, RobustObjective | None]] = {}
         self._recorded: set[Identity] = set()  # studies with the aim and the recipe recorded
         self._said: set[tuple[Identity, int | str]] = set()  # trials left out, sentences
         self._out_of_reach: dict[Identity, int] = {}  # study -> trials in a row
@@ -257,22 +265,26 @@ class StoicSampler(BaseSampler):
     ) -> tuple[Recipe, RobustObjective | None]:
         """Return what this sampler was given, or else what is recorded with the study."""
         key = identity(study, trials)
-        if self._method is None or self._method[0] != key:
-            recipe, aim, instead = self._recipe, self._aim, None
-            single = len(study.directions) == 1
-            if recipe is None:
-                recipe, instead = recipe_to_look_with(study) if single else (DEFAULT, None)
-            if aim is None and single and not self._confirm:
-                aim = stored_aim(study)
-            wrong = unusable_records(study) if single else ()
-            for sentence in wrong if instead is None else (instead, *wrong):
-                log.warning("%s", printable(sentence))
-            if instead is None and self._recipe is None and recipe is not DEFAULT:
+        with _READING:
+            if key not in self._methods:
+                self._methods[key] = self._method_of(study)
+            return self._methods[key]
+
+    def _method_of(self, study: Study) -> tuple[Recipe, RobustObjective | None]:
+        recipe, aim = self._recipe or DEFAULT, self._aim
+        if len(study.directions) > 1:  # what is recorded has no meaning for several objectives
+            return recipe, aim
+        if self._recipe is None:
+            recipe, instead = recipe_to_look_with(study)
+            if instead is not None:
+                log.warning("%s", printable(instead))
+            elif recipe is not DEFAULT:
                 log.info("Trials are chosen by the study's recipe, %r.", recipe)
-            if aim is not None and self._aim is None:
-                log.info("Trials are chosen for the study's tolerances: %s.", aim.record())
-            self._method = key, recipe, aim
-        return self._method[1:]
+        if aim is None and not self._confirm and (aim := stored_aim(study)) is not None:
+            log.info("Trials are chosen for the study's tolerances: %s.", aim.record())
+        for sentence in unusable_records(study):
+            log.warning("%s", printable(sentence))
+        return recipe, aim
 
     def _parameters_of(self, study: Study, trials: Sequence[FrozenTrial]) -> Parameters:
         key = identity(study, trials)
@@ -373,16 +385,17 @@ class StoicSampler(BaseSampler):
             try:
                 self._synced = SyncedLearner(study, space, recipe, aim, probe, *given)
             except RefusalError as refusal:
-                mine = self._recipe or DEFAULT
-                if (mine, self._aim) == (recipe, aim):
+                own = self._recipe is not None or self._aim is not None
+                if own or (recipe is DEFAULT and aim is None):
                     raise
                 log.warning("What is recorded with the study is not used: %s", printable(refusal))
-                self._method = identity(study, trials), mine, self._aim
-                self._synced = SyncedLearner(study, space, mine, self._aim, False, *given)
+                self._methods[identity(study, trials)] = DEFAULT, None
+                self._synced = SyncedLearner(study, space, DEFAULT, None, False, *given)
             if self._synced.study not in self._recorded:
                 if self._aim is not None:
                     record_aim(study, self._aim)
-                if self._recipe is not None and self._recipe is not DEFAULT:
+                another = self._recipe is not DEFAULT or stored_recipe(study) is not None
+                if self._recipe is not None and another:
                     record_recipe(study, self._recipe)
                 if self._possible is not None:
                     record_possible(study, self._possible)
@@ -529,7 +542,7 @@ class StoicSampler(BaseSampler):
         # Optuna calls this before it stores the state: a finished trial takes no attributes
         if self._constraints is not None:
             record_constraints(study, trial, state, self._constraints)
-        for reason in (*refused(trial), *unusable(trial, len(study.directions))):
+        for reason in (*refused(trial), *unusable(trial, len(study.directions), state)):
             log.warning("Trial %d: %s.", trial.number, printable(reason))
         known, done = self._possible, state == TrialState.COMPLETE
         if known is not None and done and values and known.excludes(values[0]):

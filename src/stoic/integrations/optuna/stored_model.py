@@ -137,6 +137,8 @@ def method_digest(
             {name: encoding.choices[name] for name in encoding.met},
             [] if tree is None else [[of.tolist(), repr(node)] for of, node in tree.rules],
         ]
+        if tree is not None and (tree.absent < 0.0).any():
+            parts.append(tree.absent.tolist())
         for name, branches in encoding.branches.items():
             ranges = {n: distribution_to_json(d) for n, d in sorted(branches.ranges.items())}
             parts.append([name, branches.by, ranges])

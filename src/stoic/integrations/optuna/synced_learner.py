@@ -273,10 +273,10 @@ class SyncedLearner:
             self.encoding = self.encoding.branched(branches)
             self._begin()
             new = finished
-        shown = [] if self.aim else filter(self._parameters.shown_by, new)
-        if not all(self.encoding.explains(trial.params) for trial in shown):
-            shown = filter(self._parameters.shown_by, trials)
-            self.encoding = self.encoding.learned(trial.params for trial in shown)
+        shown = [] if self.aim else [t.params for t in new if self._parameters.shown_by(t)]
+        if not all(map(self.encoding.explains, shown)) or any(map(self.encoding.lacks, shown)):
+            shown = [t.params for t in trials if self._parameters.shown_by(t)]
+            self.encoding = self.encoding.learned(shown)
             self._begin()
             new = finished
         # What a pruned trial says depends on all that have finished, later ones included

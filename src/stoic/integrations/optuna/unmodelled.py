@@ -407,8 +407,11 @@ def all_unusable(trials: Sequence[FrozenTrial], objectives: int = 1) -> tuple[st
     )
 
 
-def unusable(trial: FrozenTrial, objectives: int = 1) -> list[str]:
-    """Name the attributes of a trial that are of no use, since something else is in them."""
+def unusable(trial: FrozenTrial, objectives: int = 1, state: TrialState | None = None) -> list[str]:
+    """Name the attributes of a trial that are of no use, since something else is in them.
+
+    ``state`` is that of a trial that is about to end.
+    """
     reasons = []
     # By the number of objectives: a trial that is about to end has no values yet
     several = objectives > 1
@@ -421,7 +424,7 @@ def unusable(trial: FrozenTrial, objectives: int = 1) -> list[str]:
         pairs = zip(trial.user_attrs[NOISE], used, strict=True)
         if bad := [given for given, n in pairs if given is not None and math.isnan(n)]:
             reasons.append(f"{NOISE} is used in part: {bad[0]!r} is no variance above 0")
-    if FAILED in trial.user_attrs and trial.state == TrialState.COMPLETE:
+    if FAILED in trial.user_attrs and (state or trial.state) == TrialState.COMPLETE:
         reasons.append(
             f"{FAILED} is not used: the trial has a value, and one that fails ends without any"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
 from stoic.refusal import RefusalError
 
+_LEARNING = threading.Lock()  # of this process; a lock in a sampler could not be pickled
 _FEWEST = 3  # results of a source
 _MOST = 20  # sources of a study: each is a hyperparameter of its model
 
@@ -78,16 +80,21 @@ class WarmStart:
         """Return the sources of a study: those that are recorded, if they are the same studies."""
         key = id(storage_of(study)), study_id(study), study.study_name
         if key not in self._of:
-            stored = stored_sources(study)
-            if self._names and not self._are(stored):
-                needs_one(study, warm_start=self._names)  # before anything is recorded
-                if any(isinstance(each, Study) and _same(each, study) for each in self._studies):
-                    raise RefusalError(f"The study {study.study_name!r} cannot warm itself.")
-                if self._learned is None:
-                    self._learned = tuple(map(learned, self._studies))
-                record_sources(study, stored := self._learned)
-            self._of[key] = stored
+            with _LEARNING:
+                if key not in self._of:
+                    self._of[key] = self._sources(study)
         return self._of[key]
+
+    def _sources(self, study: Study) -> tuple[EarlierStudy, ...]:
+        stored = stored_sources(study)
+        if self._names and not self._are(stored):
+            needs_one(study, warm_start=self._names)  # before anything is recorded
+            if any(isinstance(each, Study) and _same(each, study) for each in self._studies):
+                raise RefusalError(f"The study {study.study_name!r} cannot warm itself.")
+            if self._learned is None:
+                self._learned = tuple(map(learned, self._studies))
+            record_sources(study, stored := self._learned)
+        return stored
 
     def _are(self, sources: Sequence[EarlierStudy]) -> bool:
         """Return True if these were learned from the same studies, by name and beginning."""
