@@ -178,7 +178,9 @@ def plot(
     settings: Settings, rows: Sequence[Outcome], scenes: Mapping[str, Scene], label: str
 ) -> pictures.Picture:
     """Plot a panel per scene, a line per contender: its own answer filled, ``explain``'s hollow."""
-    found, names = scores.by_scene(rows), (*settings.methods, *settings.few)
+    found = scores.by_scene(rows)
+    # One that cannot play any of these has no line
+    names = [name for name in (*settings.methods, *settings.few) if any(name in k for k in found)]
     # Four in a line, or three where fewer places stay empty
     across = min(len(settings.games), min((4, 3), key=lambda most: -len(settings.games) % most))
     down = math.ceil(len(settings.games) / across)
