@@ -255,10 +255,10 @@ class Encoding:
     def learned(self, settings: Iterable[Mapping[str, Any]]) -> Encoding:
         """Learn from settings, in order, which parameters there are, by integers and choices.
 
-        A parameter that no setting lacks once one has it was added on the way: all have it now. If
-        few lack it, what these have in common may be chance. If many do, and no rule says which,
-        they are apart: which value a number had with them is not known, and none may be meant. One
-        that decides about others is not: rules are learned at the middle of it.
+        A parameter that no setting lacks once one has it, and either few do before, which may have
+        choices in common by chance, or many by no rule, was added on the way: all have it now. The
+        earlier settings are apart, since the value that a number had with them is not known. One
+        that decides about others stays at its middle, where rules are learned.
         """
         settings = list(filter(self._shows, settings))
         deciding = np.concatenate([

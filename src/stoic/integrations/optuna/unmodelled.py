@@ -424,13 +424,13 @@ def unusable(trial: FrozenTrial, objectives: int = 1, state: TrialState | None =
         pairs = zip(trial.user_attrs[NOISE], used, strict=True)
         if bad := [given for given, n in pairs if given is not None and math.isnan(n)]:
             reasons.append(f"{NOISE} is used in part: {bad[0]!r} is no variance above 0")
-    if FAILED in trial.user_attrs and (state or trial.state) == TrialState.COMPLETE:
+    if FAILED in trial.user_attrs and trial.user_attrs[FAILED] not in FAILURES:
+        kind, kinds = trial.user_attrs[FAILED], ", ".join(FAILURES)
+        reasons.append(f"{FAILED} is not used: it must be one of {kinds}, got {kind!r}")
+    elif FAILED in trial.user_attrs and (state or trial.state) == TrialState.COMPLETE:
         reasons.append(
             f"{FAILED} is not used: the trial has a value, and one that fails ends without any"
         )
-    elif FAILED in trial.user_attrs and trial.user_attrs[FAILED] not in FAILURES:
-        kind, kinds = trial.user_attrs[FAILED], ", ".join(FAILURES)
-        reasons.append(f"{FAILED} is not used: it must be one of {kinds}, got {kind!r}")
     if not isinstance(confirms := trial.user_attrs.get(CONFIRM), bool | None):
         reasons.append(f"{CONFIRM} is not used: it must be True or False, got {confirms!r}")
     values = trial.user_attrs.get(VALUES)
