@@ -191,11 +191,9 @@ class Encoding:
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
         """Encode parameters as a point, shape (d,)."""
-        if (tree := self.tree) is not None:
-            x: Array = tree.fill(self._known(parameters)[None])[0]
-            if (before := tree.absent < 0.0).any():
-                x[before & ~self._has(parameters)] = _BEFORE
-            return x
+        if self.tree is not None:
+            filled = self.tree.fill(self._known(parameters)[None])[0]
+            return np.where(self._apart(parameters), _BEFORE, filled)
         return np.array([
             u for name in self.parts for u in self.part(name, parameters).encode(parameters[name])
         ])  # fmt: skip
@@ -219,6 +217,12 @@ class Encoding:
             [len(part.columns) for part in self.parts.values()],
         )
 
+    def _apart(self, parameters: Mapping[str, Any]) -> Booleans:
+        """Mask of the coordinates (d,) that a setting lacks since they were added later."""
+        assert self.tree is not None
+        added: Booleans = self.tree.absent < 0.0
+        return added & ~self._has(parameters) if added.any() else added
+
     def explains(self, parameters: Mapping[str, Any]) -> bool:
         """Return True if a setting has the parameters that it should have, or shows nothing."""
         if self.tree is None and self.space.keys() <= parameters.keys():
@@ -235,22 +239,19 @@ class Encoding:
 
     def lacks(self, parameters: Mapping[str, Any]) -> bool:
         """Return True if a setting lacks a number that was added before, as far as is known."""
-        if self.tree is None or not self._shows(parameters):
-            return False
-        return bool(((self.tree.absent < 0.0) & ~self._has(parameters)).any())
+        known = self.tree is not None and self._shows(parameters)
+        return known and bool(self._apart(parameters).any())
 
     def misfit(self, parameters: Mapping[str, Any]) -> str | None:
         """Say which parameter a setting lacks, or has where settings like it have none, if any."""
         if self.tree is None:
             return None
         has, should = self._has(parameters), self.tree.has(self._known(parameters)[None])[0]
-        first = {name: part.columns[0] for name, part in self.parts.items()}
         wrong = (has != should) & ~self.tree.loose
-        for name in (name for name, k in first.items() if wrong[k] and should[k]):
-            return f"A setting has a value for each parameter, and {name} has none."
-        for name in (name for name, k in first.items() if wrong[k]):
-            return f"A setting like this one has no {name}: leave it out."
-        return None
+        names = [name for name, part in self.parts.items() if wrong[part.columns[0]]]
+        if lacking := [name for name in names if name not in parameters]:
+            return f"A setting has a value for each parameter, and {lacking[0]} has none."
+        return f"A setting like this one has no {names[0]}: leave it out." if names else None
 
     def learned(self, settings: Iterable[Mapping[str, Any]]) -> Encoding:
         """Learn from settings, in order, which parameters there are, by integers and choices.

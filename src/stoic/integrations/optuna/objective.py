@@ -251,7 +251,7 @@ def checked_aim(aim: object) -> RobustObjective | None:
     """Refuse what is no aim."""
     if not isinstance(aim, RobustObjective | None):
         example = 'RobustObjective(threshold=0.5, tolerance={"x": 0.1})'
-        raise RefusalError(f"aim is a {RobustObjective.__name__}, as in {example}, got {aim!r}.")
+        raise RefusalError(f"aim is a RobustObjective, as in {example}, got {aim!r}.")
     return aim
 
 
