@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from numbers import Integral
 
 
@@ -11,6 +13,13 @@ class RefusalError(ValueError):
     The message says what was given, what is needed and what to do. The command line prints it alone
     and exits with code 2; a caller from Python sees an ordinary `ValueError`.
     """
+
+
+def meant(name: str, there: Iterable[str]) -> str:
+    """Word which name may have been meant, or which there are."""
+    names = list(there)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}."
 
 
 def check_callable(**given: object) -> None:

@@ -249,7 +249,7 @@ def ask(
     check_format(form)
     from stoic.integrations.optuna.confirming import confirms
     from stoic.integrations.recipe import DEFAULT, parse
-    from stoic.integrations.recipe_text import meant
+    from stoic.refusal import meant
     from stoic.tuning.campaign import ask_for, open_request
     from stoic.tuning.search import Search, StudyMethod
     from stoic.tuning.space import parse_assignments, parse_json

@@ -14,12 +14,12 @@ from optuna.study import Study
 from stoic import recipes
 from stoic.balancing import Balanced, build
 from stoic.domains import Domain
-from stoic.integrations.recipe_text import meant, read
+from stoic.integrations.recipe_text import read
 from stoic.learner import Learner
 from stoic.policies.base import Policy, Wrapper
 from stoic.policies.satisficing import Satisficing
 from stoic.recipes import Balancing, Parts
-from stoic.refusal import RefusalError
+from stoic.refusal import RefusalError, meant
 from stoic.user_file import run_file
 
 # A value of stoic.recipes, or a function that may build a learner on a grid of the domain.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import math
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from stoic import recipes
@@ -18,7 +17,7 @@ from stoic.policies import UCB, Initial, Policy, Requery, VerifiedImprovement
 from stoic.posteriors.features import Features, Fourier, Nystroem
 from stoic.posteriors.outlier import OutlierOdds
 from stoic.recipes import ActingPlateau, Anchor, Threats
-from stoic.refusal import RefusalError
+from stoic.refusal import RefusalError, meant
 
 FORMS = "a name as in gp_ucb, one with arguments as in rgp_ucb(budget=5), or FILE.py:FUNCTION"
 
@@ -224,10 +223,3 @@ def _fits(value: object, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return hint in _WORDS and isinstance(value, hint)
-
-
-def meant(name: str, there: Iterable[str]) -> str:
-    """Word which name may have been meant, or which there are."""
-    names = list(there)
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from optuna.distributions import (
 from optuna.trial import FrozenTrial
 
 from stoic.integrations.reported import finite
-from stoic.refusal import RefusalError
+from stoic.refusal import RefusalError, meant
 
 EXECUTED = (
     "stoic:executed"  # user attribute: dict of the parameters that were run as something else
@@ -95,9 +94,8 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
         for choice in distribution.choices:
             if value == choice:
                 return choice  # the choice itself: JSON may have made 1.0 of 1
-        raise RefusalError(
-            f"{name} cannot have been {value!r}: its choices are {_list(distribution.choices)}."
-        )
+        choices = ", ".join(map(str, distribution.choices))
+        raise RefusalError(f"{name} cannot have been {value!r}: its choices are {choices}.")
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     low, high = distribution.low, distribution.high
     if not isinstance(value, int | float) or finite(value) is None:
@@ -114,11 +112,4 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
 
 def unknown(name: str, space: Iterable[str]) -> str:
     """Word the error that there is no such parameter, and which may have been meant."""
-    names = sorted(space)
-    near = difflib.get_close_matches(name, names, n=1)
-    meant = f"did you mean {near[0]!r}?" if near else f"there are {_list(names) or 'none'}."
-    return f"There is no parameter {name!r}: {meant}"
-
-
-def _list(things: Iterable[object]) -> str:
-    return ", ".join(map(str, things))
+    return f"There is no parameter {name!r}: {meant(name, sorted(space))}"
