@@ -305,6 +305,23 @@ def test_failures_count_beside_constraints():
     assert learner.constraints()(np.array([[0.8], [0.5]])).round(1).tolist() == [1.0, 0.0]
 
 
+def test_a_trial_that_a_rule_excludes_before_it_runs_bounds_no_value():
+    def ruled(trial):
+        found = bowl(trial)
+        if excess(trial.params) > 0.0:
+            raise optuna.TrialPruned
+        return found
+
+    sampler = StoicSampler(seed=0, constraints_func=lambda trial: [excess(trial.params)])
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(ruled, n_trials=30)
+    pruned = [trial.number for trial in study.trials if trial.state == TrialState.PRUNED]
+    assert 1 <= len(pruned) <= 15
+    known = check_best(study, most=2.2)
+    assert not known.partial
+    assert set(study.sampler._synced.failed) == set(pruned) - {29}  # which nobody asked for yet
+
+
 def test_nan_in_a_constraint_is_said_and_ends_nothing(caplog):
     def limits(trial):
         return [excess(trial.params), math.nan if trial.number in (2, 12) else -1.0]

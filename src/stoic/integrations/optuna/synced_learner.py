@@ -36,7 +36,7 @@ from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.stored_model import method_digest, stored_model
 from stoic.integrations.optuna.times import end_of, start_of
 from stoic.integrations.optuna.turns import announced
-from stoic.integrations.optuna.unmodelled import FAILED, Parameters, violates
+from stoic.integrations.optuna.unmodelled import FAILED, Parameters, ruled_out, violates
 from stoic.integrations.recipe import DEFAULT, Recipe, build_learner, in_direction
 from stoic.learner import Learner
 from stoic.models.constraints import Constraints
@@ -320,7 +320,8 @@ class SyncedLearner:
         values = values_of(trial, len(self.signs))
         outputs = constraints(trial) if self.constrained else {}
         beyond = math.inf in outputs.values()  # a size that no model of it can use
-        if kind is None and (beyond if self.constrained else violates(trial)):
+        outside = beyond if self.constrained else violates(trial)
+        if kind is None and (outside or ruled_out(trial)):
             kind = "infeasible"
         if kind is None and values is not None and values[0] in self.penalties.values:
             kind = "infeasible"

@@ -281,6 +281,14 @@ def violates(trial: FrozenTrial) -> bool:
     return not all(value <= 0.0 for value in constraints(trial).values())
 
 
+def ruled_out(trial: FrozenTrial) -> bool:
+    """Return True if a trial was pruned before it had any value, as its constraints do not hold.
+
+    So nothing is known of its objective, and a setting beyond a limit may well have a better value.
+    """
+    return trial.state == TrialState.PRUNED and not trial.intermediate_values and violates(trial)
+
+
 def unmodelled(
     trials: Sequence[FrozenTrial],
     space: Mapping[str, BaseDistribution] | None = None,
