@@ -383,6 +383,20 @@ def test_a_table_becomes_a_study_and_is_told(stoic):
 @pytest.mark.skipif(
     not hasattr(optuna.Trial, "set_constraint"), reason="before Optuna 5 constraints have no names"
 )
+def test_rows_of_an_earlier_range_are_known(stoic):
+    Path("old.csv").write_text("x,value\n0.1,3\n0.3,1\n0.9,2\n")
+    stoic("create-study", "s", "--from-csv", "old.csv", *X)
+    stoic("ask", "s", "--param", "x=float(0.5, 2)")
+    again = stoic("tell", "s", "--csv", "old.csv")
+    assert (again.code, again.out) == (0, "added 0 trials: none\n")
+    given = stoic("show", "s", "--fix", "x=0.3")
+    assert (given.code, "trial 1" in given.out) == (0, True)
+    Path("old.csv").write_text("x,value\n0.1,3\n0.4,1\n")
+    new = stoic("tell", "s", "--csv", "old.csv")
+    assert (new.code, "x cannot be 0.4: it is float(0.5, 2)" in new.err) == (2, True)
+    assert len(json.loads(stoic("trials", "s", "-f", "json").out)) == 4
+
+
 def test_a_table_has_the_outputs_of_a_constraint_and_not_their_distance_from_a_limit(stoic):
     limited = ["create-study", *X, "--constraint"]
     stoic(*limited, "cost <= 40", "--study-name", "a", "--possible", "0", "9")

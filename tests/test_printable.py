@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stoic.printable import printable
+from stoic.printable import at_least, printable, probability
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,11 @@ def test_what_can_be_read_stays(text):
 def test_what_a_terminal_obeys_is_escaped(text, shown):
     assert printable(text) == shown
     assert printable(shown) == shown
+
+
+def test_a_probability_is_rounded_down_and_nothing_is_more_than_1():
+    assert [probability(p) for p in (0.999, 1.0)] == ["0.99", "1.00"]
+    assert [at_least(p) for p in (0.999, 1.0)] == ["0.99 or more", "1.00"]
 
 
 def test_whatever_it_is_it_is_one_line_that_can_be_written():

@@ -49,6 +49,11 @@ def probability(of: float) -> str:
     return f"{math.floor(100.0 * of + 1e-9) / 100.0:.2f}"
 
 
+def at_least(of: float) -> str:
+    """Format the least of several probabilities."""
+    return probability(of) if of >= 1.0 else f"{probability(of)} or more"
+
+
 def is_json_object(text: str | bytes) -> bool:
     """Return True for a text that is JSON with keys."""
     try:

@@ -27,6 +27,16 @@ def bowl_from(low, high):
     return lambda t: (t.suggest_float("x", *(low if t.number < 12 else high)) - 1.5) ** 2
 
 
+def test_a_name_in_the_queue_that_no_trial_has_is_said(caplog):
+    study = optuna.create_study(sampler=StoicSampler(seed=0))
+    for given in ({"lrr": 0.2}, {"lr": 0.2}):
+        study.enqueue_trial(given)
+    study.optimize(lambda trial: trial.suggest_float("lr", 0.0, 1.0), n_trials=3)
+    assert caplog.messages == [
+        "Trial 0 was enqueued with lrr, a parameter that no trial has: did you mean 'lr'?"
+    ]
+
+
 @pytest.mark.parametrize(
     ("before", "after"), [((0, 1), (0, 2)), ((0, 2), (1, 1.7)), ((2, 9), (0, 2))]
 )

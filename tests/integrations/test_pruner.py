@@ -167,7 +167,8 @@ def test_it_maximises_and_waits_for_its_first_step():
     assert prunes(study, [-9.0] * 5)
     assert not prunes(study, [9.0] * 5)
     assert not StoicPruner(n_warmup_steps=6).prune(study, trial_of([-9.0] * 5))
-    for wrong in ({"chance": 0.0}, {"chance": 1.0}, {"n_warmup_steps": -1}):
+    wrongs = {"chance": (0.0, 1.0, "a"), "n_warmup_steps": (-1, 1.5)}
+    for wrong in ({name: value} for name, values in wrongs.items() for value in values):
         with pytest.raises(ValueError, match="got"):
             StoicPruner(**wrong)
 

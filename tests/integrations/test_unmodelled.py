@@ -68,6 +68,7 @@ def test_a_recommended_value_that_trials_cannot_have_any_more_is_said():
     (said,) = explain(study).unmodelled
     assert said.startswith("The recommended x, 0.81")
     assert "outside of the range that the latest trials have, float(0, 0.5)" in said
+    assert explain(study, fixed={"x": 0.9}).unmodelled == ()  # which was asked for
     # A range of another choice is no later one, and a choice that went is named elsewhere
     other = optuna.create_study()
     for kind, low in (("a", 0.0), ("b", 5.0)):

@@ -98,10 +98,12 @@ def look_with(study: Study, recipe: str | None) -> Recipe:
 
 def given(study: Study, fix: list[str] | None) -> dict[str, Any]:
     """Parse the fixed parameters of the command line."""
-    from stoic.tuning.space import parse_fixed
+    from stoic.tuning.space import parse_as, parse_named
     from stoic.tuning.stored import known_space
 
-    return parse_fixed(fix, known_space(study) or {}) if fix else {}
+    space = known_space(study) or {}
+    # What is possible is for `explain` to say: trials may have had other ranges than the latest one
+    return {name: parse_as(space.get(name), text) for name, text in parse_named(fix or ()).items()}
 
 
 def check_single(study: Study, what: str, instead: str = "leave it out") -> None:

@@ -383,10 +383,12 @@ def tell(
 
         study = place.load()
         space, limits = known_space(study) or {}, merge_constraints(study, ())
-        rows = read_table(csv, space, limits, objective_names(study))
+        trials = study.get_trials(deepcopy=False)
+        rows = read_table(csv, space, limits, objective_names(study), trials)
         with in_one_sentence("Could not add the trials"):
             left = _ended(rows, study)
             new = left if repeats else _without_known(left, study)
+            new.check(space)
             new.add_to(study)
         # Of a batch there are no others
         if left.trials or left.unused or not rows.trials:

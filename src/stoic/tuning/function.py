@@ -243,7 +243,7 @@ def tune(
         trials=n_trials + sum(trial.state.is_finished() for trial in begun),
         seed=seed,
         startup=n_startup_trials,
-        said=check_arguments(robust_to_moves),
+        said=check_arguments(robust_to_moves, tune),
         recipe=recipe,
         possible=PossibleValues.of(possible),
         warm_start=_studies(warm_start),

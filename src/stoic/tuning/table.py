@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.distributions import CategoricalDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 from rich.console import Console
 from rich.progress import track
@@ -163,6 +163,11 @@ class Table:
                 left.append(trial)
         return replace(self, trials=tuple(left))
 
+    def check(self, space: Space) -> None:
+        """Refuse rows with a value that is in an earlier range alone: no trial has them yet."""
+        for trial in self.trials:
+            check_fixed(trial.params, {n: space[n] for n in trial.params}, "the study has")
+
     def add_to(self, study: optuna.Study) -> None:
         """Add the trials to a study."""
         console = Console(stderr=True)
@@ -258,6 +263,7 @@ def read_table(
     space: Space,
     limited: Sequence[Constraint] = (),
     objectives: Sequence[str] = (),
+    earlier: Iterable[FrozenTrial] = (),
 ) -> Table:
     """Read finished trials from a CSV file with a header.
 
@@ -271,7 +277,7 @@ def read_table(
     ``limited`` have columns of their names, or ``outputs_`` and these. Or it is what ``stoic trials
     -f csv`` writes: of that, trials that have not ended are left out, and a trial need not have
     each parameter. Where a spreadsheet separates columns by semicolons or tabs, numbers may have a
-    comma for a point.
+    comma for a point. A value may also be in a range that one of the ``earlier`` trials had.
 
     A refusal has the line. Without a search space it suggests one.
     """
@@ -369,6 +375,11 @@ def read_table(
         }
         _write_points(path, rows, used.difference(_DERIVED), listed)
     _check_distances(path, rows, limits)
+    ranges: dict[str, list[BaseDistribution]] = {name: [now] for name, now in space.items()}
+    for trial in earlier:
+        for name, before in trial.distributions.items():
+            if before not in ranges.setdefault(name, []):
+                ranges[name].append(before)
     trials, running, empty = [], 0, set()
     exported = "state" in columns
     numbered = "number" not in of.values()
@@ -377,7 +388,7 @@ def read_table(
             running += 1
             continue
         try:
-            trials.append(_trial(row, of, limits, run, space, value_of, error_of))
+            trials.append(_trial(row, of, limits, run, ranges, value_of, error_of))
         except RefusalError as refusal:
             raise RefusalError(f"{path}, line {line}: {refusal}") from refusal
         number = (row.get("number") or "").strip()
@@ -445,7 +456,7 @@ def _trial(
     of: Mapping[str, str],
     limits: Mapping[str, tuple[str, Callable[[float], float]]],
     run: Mapping[str, str],
-    space: Space,
+    ranges: Mapping[str, Sequence[BaseDistribution]],
     value_of: Mapping[str, str],
     error_of: Mapping[str, str],
 ) -> FrozenTrial:
@@ -457,19 +468,19 @@ def _trial(
     if any(row[column] is None for column in (*of.values(), *value_of.values())):
         raise RefusalError("there are fewer cells than columns: is the end of the line missing?")
     params: dict[str, Any] = {}
+    own: dict[str, BaseDistribution] = {}
     own_table = not {"state", "number"}.isdisjoint(row)
     for name, column in of.items():
         text = (row[column] or "").strip()
         if text:
-            params[name] = parse_as(space[name], text)
+            params[name], own[name] = _parsed(ranges[name], text)
         # In what was exported a trial may lack it, unless the text may be a choice
-        elif not (column.startswith(_PARAMETER) and own_table) or possible(space[name], ""):
+        elif not (column.startswith(_PARAMETER) and own_table) or possible(ranges[name][0], ""):
             raise RefusalError(
                 f"the cell of {name} is empty. If that setting has no {name}, name the columns as "
                 f"`stoic trials -f csv` does: {_PARAMETER}{name}, {_PARAMETER}... for each other "
                 "parameter, and state with COMPLETE in each row."
             )
-    own = {name: space[name] for name in params}
     check_fixed(params, own, "the study has")
     values = [_known(row[column], column) for column in value_of.values()]
     present = [value for value in values if value is not None]
@@ -496,7 +507,7 @@ def _trial(
         attributes[key] = there
     for column, name in run.items():
         if text := (row.get(column) or "").strip():
-            executed = {name: check_executed(name, parse_as(space[name], text), own)}
+            executed = {name: check_executed(name, parse_as(ranges[name][0], text), own)}
             attributes[EXECUTED] = attributes.get(EXECUTED, {}) | executed
     if not several and _is_true((row.get("censored") or "").strip()):
         if not present:
@@ -519,6 +530,12 @@ def _trial(
         user_attrs=attributes,
         system_attrs=constraint_attrs(observed) if observed else None,
     )
+
+
+def _parsed(ranges: Sequence[BaseDistribution], text: str) -> tuple[Any, BaseDistribution]:
+    """Parse a value, by the first of the ranges that can have it, or else the first."""
+    parsed = [(parse_as(each, text), each) for each in ranges]
+    return next((pair for pair in parsed if possible(pair[1], pair[0])), parsed[0])
 
 
 def _noise(text: str | None, column: str) -> float | None:

@@ -493,7 +493,7 @@ def _with_model(compared: _Compared) -> Explanation:
         failed = [t for t in reading.trials if t.state == TrialState.FAIL]
         failed = [t for t in failed if t.params == chosen.params]
         failures = sum(failure_kind(trial) != "transient" for trial in failed)
-        aside["unmodelled"] += reading.parameters.outdated(chosen.params)
+        aside["unmodelled"] += reading.parameters.outdated(chosen.params, reading.fixed)
     mean, std = compared.at_best(x)
     optimum = compared.decoded(recommendation.model_x)
     feasibility = synced.feasibility()

@@ -17,7 +17,7 @@ from stoic.integrations.optuna.confirmed import Confirmation
 from stoic.integrations.optuna.diagnostics import PartialRow, Row
 from stoic.integrations.optuna.earlier import SourceTrust
 from stoic.integrations.optuna.possible import PossibleValues
-from stoic.printable import ShownAsText, printable, probability, written
+from stoic.printable import ShownAsText, at_least, printable, probability, written
 
 if TYPE_CHECKING:
     import pandas
@@ -421,7 +421,7 @@ def _front_lines(known: Explanation) -> list[str]:
         lines.append(f"               {setting(point.trial.params)}")
     lines += rest(len(known.front))
     if known.feasible is not None:
-        lines.append(f"feasible       each with probability {probability(known.feasible)} or more")
+        lines.append(f"feasible       each with probability {at_least(known.feasible)}")
     if known.undecided is not None:
         lines.append(f"undecided      {known.undecided}")
     return lines

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any, Literal, TypedDict, TypeGuard, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from stoic.distances import Distance
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.policies import Policy, Satisficing, StableOpt
 from stoic.recipes import Parts
-from stoic.refusal import RefusalError
+from stoic.refusal import RefusalError, meant
 
 AIM = "stoic:aim"  # user attribute of a study: the aim of its search
 
@@ -51,8 +52,12 @@ class RobustArguments(TypedDict, total=False):
 ARGUMENTS = tuple(RobustArguments.__annotations__)
 
 
-def check_arguments(given: Mapping[str, object]) -> RobustArguments:
+def check_arguments(
+    given: Mapping[str, object], function: Callable[..., object] | None = None
+) -> RobustArguments:
     """Return the arguments that are not None or empty, each of the right kind.
+
+    The ``function`` that they were given to has others, too, which may have been meant.
 
     Raises
     ------
@@ -63,7 +68,10 @@ def check_arguments(given: Mapping[str, object]) -> RobustArguments:
     """
     for name in given:
         if name not in ARGUMENTS:
-            raise TypeError(f"got an unexpected keyword argument {name!r}")
+            others = signature(function).parameters.values() if function else ()
+            known = [each.name for each in others if each.kind != each.VAR_KEYWORD]
+            known += ARGUMENTS
+            raise TypeError(f"There is no argument {name!r}: {meant(name, known)}")
     found = {name: value for name, value in given.items() if value is not None and value != {}}
     for name, value in found.items():
         if name == "policy" and value not in ("satisficing", "stable"):

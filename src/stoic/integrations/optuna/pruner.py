@@ -13,6 +13,7 @@ from stoic.integrations.optuna.internals import storage_of, study_id, whole_stud
 from stoic.integrations.optuna.partial import PartialResults
 from stoic.integrations.optuna.possible import stored_possible
 from stoic.integrations.optuna.times import end_of
+from stoic.refusal import RefusalError, check_at_least
 
 _WINDOW = 3  # last values of a trial, each with a vote
 _AGREE = 2  # votes that prune
@@ -53,10 +54,9 @@ class StoicPruner(BasePruner):
     """
 
     def __init__(self, *, chance: float = 0.2, n_warmup_steps: int = 0) -> None:
-        if not 0.0 < chance < 1.0:
-            raise ValueError(f"chance is a probability between 0 and 1, got {chance!r}.")
-        if n_warmup_steps < 0:
-            raise ValueError(f"n_warmup_steps is a count, got {n_warmup_steps!r}.")
+        if not (isinstance(chance, int | float) and 0.0 < chance < 1.0):
+            raise RefusalError(f"chance is a probability between 0 and 1, got {chance!r}.")
+        check_at_least(0, n_warmup_steps=n_warmup_steps)
         self._chance, self._warmup = chance, n_warmup_steps
         self._known: tuple[tuple[int, ...], PartialResults] | None = None
 

@@ -32,6 +32,7 @@ from stoic.integrations.optuna.internals import (
 from stoic.integrations.optuna.objective import (
     RobustArguments,
     RobustObjective,
+    check_arguments,
     record_aim,
     stored_aim,
 )
@@ -60,7 +61,7 @@ from stoic.integrations.recipe import (
     stored_recipe,
 )
 from stoic.printable import printable
-from stoic.refusal import RefusalError, check_at_least
+from stoic.refusal import RefusalError, check_at_least, meant
 
 log = logging.getLogger(__name__)
 
@@ -228,7 +229,7 @@ class StoicSampler(BaseSampler):
         self._confirm = confirm
         self._synced: SyncedLearner | None = None
         self._turns = Turns()
-        self._aim = RobustObjective.of(robust_to_moves)
+        self._aim = RobustObjective.of(check_arguments(robust_to_moves, type(self)))
         if confirm and self._aim is not None:
             raise RefusalError(
                 "confirm compares settings as they were run, and these options are for parameters "
@@ -545,6 +546,13 @@ class StoicSampler(BaseSampler):
         for reason in (*refused(trial), *unusable(trial, len(study.directions), state)):
             log.warning("Trial %d: %s.", trial.number, printable(reason))
         known, done = self._possible, state == TrialState.COMPLETE
+        if done and (unmet := fixed_params(trial).keys() - trial.params.keys()):
+            there = {n: None for t in study.get_trials(deepcopy=False) for n in t.distributions}
+            for name in sorted(unmet - there.keys()):
+                log.warning(
+                    "Trial %d was enqueued with %s, a parameter that no trial has: %s",
+                    trial.number, printable(name), meant(name, there),
+                )  # fmt: skip
         if known is not None and done and values and known.excludes(values[0]):
             where = f"Trial {trial.number}: {values[0]:g} is outside of {known}"
             log.warning("%s, the possible values, so it counts as nan.", where)

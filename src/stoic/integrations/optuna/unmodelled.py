@@ -164,13 +164,13 @@ class Parameters:
                 found[name] = latest
         return found
 
-    def outdated(self, params: Mapping[str, Any]) -> tuple[str, ...]:
-        """Describe numbers that the latest trials cannot have, a sentence for each.
+    def outdated(self, params: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Describe numbers that the latest trials cannot have, and that were not ``given``.
 
         Of trials with the same choices, and of ranges that were changed on the way: where trials go
         back and forth, none is the latest.
         """
-        if not (names := sorted(self._several & params.keys())):
+        if not (names := sorted(self._several & params.keys() - given.keys())):
             return ()
         found = []
         kinds = {n for n, (_, d) in self._latest.items() if isinstance(d, CategoricalDistribution)}

@@ -30,7 +30,7 @@ from stoic.integrations.optuna.explanation import (
 from stoic.integrations.optuna.objective import stored_aim
 from stoic.integrations.optuna.unmodelled import modelled_space
 from stoic.integrations.recipe import Recipe
-from stoic.printable import printable, probability, written
+from stoic.printable import at_least, printable, probability, written
 from stoic.refusal import RefusalError
 from stoic.tuning.trials import last_error
 from stoic.tuning.views.durations import duration, median_duration
@@ -154,7 +154,7 @@ class Report:
         if known.objectives:
             text = "Estimated by trusted values, with 95 % intervals below."
             if known.feasible is not None:
-                text += f" Each is feasible with probability {probability(known.feasible)} or more."
+                text += f" Each is feasible with probability {at_least(known.feasible)}."
             cards.append(Card("Recommended front", str(len(known.front)), text))
             if known.undecided is not None:
                 cards.append(Card("Undecided", text=known.undecided))
