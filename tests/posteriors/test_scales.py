@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -158,6 +160,59 @@ CONTINUOUS = np.arange(1.0, 17.0) ** 0.5
 )
 def test_results_with_few_values_have_a_step(observed, step):
     assert_allclose(step_of(told(observed)), step, rtol=1e-12)
+
+
+RNG = np.random.default_rng(5)
+SHARES = np.unique(np.rint(228 * RNG.beta(20.0, 3.0, 24))) / 228
+FOLDS = np.round(RNG.normal(0.0, 30.0, (40, 5))).mean(axis=1)  # of five whole numbers
+
+
+@pytest.mark.parametrize(
+    ("observed", "step"),
+    [
+        (SHARES, 1 / 228),
+        (np.float32(SHARES), 1 / 228),
+        (-1e3 * SHARES[::-1] + 7.0, 1e3 / 228),
+        ([*SHARES, -3.123], 1 / 228),  # an outlier
+        ([*SHARES, np.nan], 1 / 228),
+        (FOLDS, 0.2),
+        (SHARES[:7], 0.0),  # too few to tell
+        ([*SHARES, *RNG.random(5)], 0.0),
+        (1e-6 * np.rint(1e6 * RNG.random(24)), 0.0),  # too fine to matter
+        (RNG.standard_cauchy(60), 0.0),
+        (np.arange(400.0), 1.0),
+        (np.repeat(SHARES[:10], 2)[:19], 1 / 228),  # the most frequent apart, nearly two of each
+    ],
+)
+def test_results_on_a_grid_have_its_step(observed, step):
+    assert_allclose(step_of(told(observed)), step, rtol=0.05)
+    assert_allclose(literal_grid(np.asarray(observed, dtype=float)), step, rtol=0.05)
+
+
+def test_differences_that_are_no_numbers_are_no_step():
+    assert step_of(told(1.7e308 * np.array([-1.0, -0.7, -0.4, -0.1, 0.3, 0.5, 0.9, 1.0]))) == 0.0
+
+
+def literal_grid(y):
+    """Try every difference of neighbours, the smallest first."""
+    y = sorted({float(value) for value in y if np.isfinite(value)})
+    middle = y[len(y) // 2]
+    least = 1e-4 * np.median([abs(value - middle) for value in y])
+    gaps = sorted(b - a for a, b in itertools.pairwise(y) if b - a > least)
+    for gap in gaps if len(y) >= 8 else ():
+        steps = [(value - middle) / gap for value in y]
+        if sum(abs(step - round(step)) < 0.05 for step in steps) >= 0.9 * len(y):
+            return gap
+    return 0.0
+
+
+def test_exact_results_on_a_grid_that_are_repeated_have_no_step():
+    x = BOX.sample(len(SHARES), np.random.default_rng(1))
+    y, x = np.append(SHARES, SHARES[:8]), np.concatenate([x, x[:8]])
+    assert step_of(told(y[:-1], x[:-1])) == pytest.approx(1 / 228)
+    assert step_of(told(y, x)) == 0.0
+    y[-1] += 1 / 228
+    assert step_of(told(y, x)) == pytest.approx(1 / 228)
 
 
 def test_exact_results_that_are_repeated_have_no_step():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +17,12 @@ _RARE = 0.05  # share of the results, of which fewer may be outliers
 # 15, 15 and 9 were repeats, and are 9, 9 and 7.
 _EXACT = 8
 _SAME = 1e-12  # of the median distance of values, which are one if they are nearer
+_DISTINCT = 8  # values that show a grid: each is on one by chance with a probability of 0.1
+_ON_GRID = 0.9  # share of the values; others may be outliers
+# Of the step, by which a value may be off: in single precision, many steps from the median
+_OFF = 0.05
+_FINEST = 1e-4  # of the values' median deviation: a finer step is no noise that matters
+_SAMPLE = 256  # distinct values: of more a grid is looked for in some
 
 
 class Scale(Protocol):
@@ -43,18 +50,21 @@ def rounding_of(values: Array) -> float:
 
 
 def step_of(observations: Observations) -> float:
-    """Smallest difference of results that have few values, as 0 and 1 or a rating; 0 if many.
+    """Step of results that are rounded or counted: 0 and 1, a rating, k of 228; 0 if there is none.
 
-    They are few if, apart from the most frequent one, each is that of two results on average, and
-    of one result in 20 altogether: a rarer one may be an outlier. So may results that are all
-    equal where others are not, and then the values are many. Results that are exact have no noise:
-    equal ones count once at an input where there is no other, and nowhere differing after many
-    repeats they have no step. Bounds, and results with a noise of their own, do not count.
+    It is the smallest difference of few values, and of many the step of the grid that nine in ten
+    are on. They are few if, apart from the most frequent one, each is that of two results on
+    average, and of one result in 20 altogether: a rarer one may be an outlier. So may results that
+    are all equal where others are not, and then the values are many. Results that are exact have no
+    noise: equal ones count once at an input where there is no other, and nowhere differing after
+    many repeats they have no step. Bounds, and results with a noise of their own, do not count.
     """
     learned = np.isfinite(observations.observed) & np.isnan(observations.noise)
     learned &= observations.measured
     y = observations.observed[learned]
-    if len(y) < 4 or 2 * (len(np.unique(y)) - 1) > len(y) - 1:
+    distinct = np.unique(y)
+    grid, few = _grid_of(distinct), 2 * (len(distinct) - 1) <= len(y) - 1
+    if len(y) < 4 or not (few or grid):
         return 0.0
     x = observations.x[learned]
     _, first, at = np.unique(x, axis=0, return_index=True, return_inverse=True)
@@ -64,7 +74,12 @@ def step_of(observations: Observations) -> float:
     counted[first] = True
     if not differ.any() and np.count_nonzero(~counted) >= _EXACT:
         return 0.0
-    values, counts = np.unique(y[counted], return_counts=True)
+    return (_least_of_few(y[counted]) if few else 0.0) or grid
+
+
+def _least_of_few(y: Array) -> float:
+    """Smallest difference of results that have few values; 0 if they have many."""
+    values, counts = np.unique(y, return_counts=True)
     with np.errstate(over="ignore"):
         apart = np.abs(values - values[np.argmax(counts)])
         if not apart.any():
@@ -77,6 +92,22 @@ def step_of(observations: Observations) -> float:
     if len(values) < 2 or rest < max(2 * (len(values) - 1), _RARE * counts.sum()):
         return 0.0
     return float(np.diff(values).min())
+
+
+def _grid_of(values: Array) -> float:
+    """Smallest difference of distinct, ascending values that most of them are multiples of."""
+    if len(values) < _DISTINCT:
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        from_median = values - values[len(values) // 2]
+        gaps = np.diff(values)
+        gaps = np.sort(gaps[gaps > _FINEST * float(np.median(np.abs(from_median)))])
+        # A value that is off the grid makes two gaps
+        gaps = gaps[: 1 + 2 * math.floor((1.0 - _ON_GRID) * min(len(values), _SAMPLE))]
+        steps = from_median[:: 1 + len(values) // _SAMPLE] / gaps[:, None]
+        on_grid = np.count_nonzero(np.abs(steps - np.rint(steps)) < _OFF, axis=1)
+        fitting = on_grid >= _ON_GRID * steps.shape[1]
+        return float(gaps[np.argmax(fitting)]) if fitting.any() else 0.0
 
 
 def median_and_mad(domain: Domain, observations: Observations) -> tuple[float, float]:
