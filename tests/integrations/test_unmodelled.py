@@ -216,6 +216,15 @@ def test_a_single_trial_is_modelled_and_not_judged(directions):
         assert "no parameter is modelled" not in str(known)
 
 
+def test_where_all_have_one_setting_it_is_said_that_no_result_is_judged():
+    study = optuna.create_study()
+    for value in (3.0, 5.0, 4.5):
+        add(study, {"x": 0.5}, {"x": FloatDistribution(0.5, 0.5)}, value)
+    known = explain(study)
+    assert (known.recommended.number, known.recommended_mean) == (0, 4.5)
+    assert "no parameter is modelled, so no result is judged" in str(known)
+
+
 def literal_space(trials):
     """All at once: complete trials, and others after a parameter that no complete one has."""
     complete = [t for t in trials if t.state == TrialState.COMPLETE and t.distributions]

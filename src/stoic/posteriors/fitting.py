@@ -248,7 +248,7 @@ class Fitting:
         Prior of the noise variance.
     step:
         The noise variance is at least step^2 / 12, that of rounding [Sheppard1897]_; None for the
-        step of the observations, if these have few values
+        step of the observations, if these have few values or lie on a grid
         (:func:`~stoic.posteriors.scales.step_of`). Without it 0 and 1 are exact, and of neighbours
         that differ one is an outlier.
     iterations:

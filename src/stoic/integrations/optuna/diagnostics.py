@@ -32,7 +32,8 @@ class Row:
     value:
         The observed value.
     expected, sd:
-        Posterior mean and standard deviation of the objective there, given all other trials.
+        Posterior mean and standard deviation of the objective there, given all other trials, by the
+        one fit that decides on trust. An estimate of an explanation averages over others, too.
     trust:
         From 0 to 1; below 0.5 the trial is called distrusted. nan, not judged, where nothing is
         modelled, and of a finite value where no two results differ.

@@ -460,10 +460,11 @@ def best_lines(known: Explanation) -> list[str]:
             none = f": {_UNJUDGED}"
         lines.append(f"recommended    none{none}")
     else:
+        unjudged = f"; {_UNJUDGED}" * (not known.judged)
         lines.append(
             f"recommended    trial {known.recommended.number}: estimated "
-            f"{estimated(known.recommended_mean, sd)}, "
-            f"observed {written(known.recommended.value, sd)}{known.caveats}{known.others()}"
+            f"{estimated(known.recommended_mean, sd)}, observed "
+            f"{written(known.recommended.value, sd)}{known.caveats}{known.others()}{unjudged}"
         )
         lines.append(f"               {setting(known.recommended.params)}")
         run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)
