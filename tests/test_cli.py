@@ -380,9 +380,6 @@ def test_a_table_becomes_a_study_and_is_told(stoic):
     assert rows[0]["params_x"] == "0.1"
 
 
-@pytest.mark.skipif(
-    not hasattr(optuna.Trial, "set_constraint"), reason="before Optuna 5 constraints have no names"
-)
 def test_rows_of_an_earlier_range_are_known(stoic):
     Path("old.csv").write_text("x,value\n0.1,3\n0.3,1\n0.9,2\n")
     stoic("create-study", "s", "--from-csv", "old.csv", *X)
@@ -397,6 +394,9 @@ def test_rows_of_an_earlier_range_are_known(stoic):
     assert len(json.loads(stoic("trials", "s", "-f", "json").out)) == 4
 
 
+@pytest.mark.skipif(
+    not hasattr(optuna.Trial, "set_constraint"), reason="before Optuna 5 constraints have no names"
+)
 def test_a_table_has_the_outputs_of_a_constraint_and_not_their_distance_from_a_limit(stoic):
     limited = ["create-study", *X, "--constraint"]
     stoic(*limited, "cost <= 40", "--study-name", "a", "--possible", "0", "9")
