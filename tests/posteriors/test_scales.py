@@ -165,6 +165,7 @@ def test_results_with_few_values_have_a_step(observed, step):
 RNG = np.random.default_rng(5)
 SHARES = np.unique(np.rint(228 * RNG.beta(20.0, 3.0, 24))) / 228
 FOLDS = np.round(RNG.normal(0.0, 30.0, (40, 5))).mean(axis=1)  # of five whole numbers
+LEVELS = np.repeat([1.0, 2.0, 3.0], 14) + 1e-3 * RNG.random(42)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +183,11 @@ FOLDS = np.round(RNG.normal(0.0, 30.0, (40, 5))).mean(axis=1)  # of five whole n
         (RNG.standard_cauchy(60), 0.0),
         (np.arange(400.0), 1.0),
         (np.repeat(SHARES[:10], 2)[:19], 1 / 228),  # the most frequent apart, nearly two of each
+        (np.round(SHARES, 4), 1 / 228),  # printed
+        ([*np.round(SHARES, 4), 1e6], 1 / 228),
+        (LEVELS, 0.0),  # many values at three points
+        ([*RNG.random(40), *(1e3 * np.arange(1.0, 9.0) + RNG.random(8))], 0.0),  # penalties
+        ([*SHARES, *(SHARES + 1e-9)], 1 / 228),  # sums in another order
     ],
 )
 def test_results_on_a_grid_have_its_step(observed, step):
@@ -194,15 +200,21 @@ def test_differences_that_are_no_numbers_are_no_step():
 
 
 def literal_grid(y):
-    """Try every difference of neighbours, the smallest first."""
+    """Try every difference of neighbours, the smallest first; then each made more exact."""
     y = sorted({float(value) for value in y if np.isfinite(value)})
-    middle = y[len(y) // 2]
-    least = 1e-4 * np.median([abs(value - middle) for value in y])
-    gaps = sorted(b - a for a, b in itertools.pairwise(y) if b - a > least)
-    for gap in gaps if len(y) >= 8 else ():
-        steps = [(value - middle) / gap for value in y]
-        if sum(abs(step - round(step)) < 0.05 for step in steps) >= 0.9 * len(y):
-            return gap
+    least = 1e-4 * np.median([abs(value - y[len(y) // 2]) for value in y])
+    y = y[:1] + [b for a, b in itertools.pairwise(y) if b - a > least]
+    y = [value - y[len(y) // 2] for value in y]
+    steps = sorted(b - a for a, b in itertools.pairwise(y)) if len(y) >= 8 else []
+    for reach in (8, 64, 512, 0):
+        for at, step in enumerate(steps):
+            off = {value: abs(value / step - round(value / step)) for value in y}
+            if len({round(v / step) for v in y if off[v] < 0.05}) >= 0.9 * len(y):
+                return step
+            near = [v for v in y if off[v] <= 0.2 and 0 < abs(round(v / step)) <= reach]
+            if near:
+                points = [round(value / step) for value in near]
+                steps[at] = np.dot(points, near) / np.dot(points, points)
     return 0.0
 
 

@@ -23,6 +23,10 @@ _ON_GRID = 0.9  # share of the values; others may be outliers
 _OFF = 0.05
 _FINEST = 1e-4  # of the values' median deviation: a finer step is no noise that matters
 _SAMPLE = 256  # distinct values: of more a grid is looked for in some
+# Steps from the median of the values that make a step more exact; the last one is only tried. Of 40
+# shares of 228 printed with four digits the step is found in 99 %, without in none.
+_REACHES = (8, 64, 512, 0)
+_NEAR = 0.2  # of the step, by which such a value may be off; others are outliers
 
 
 class Scale(Protocol):
@@ -62,9 +66,11 @@ def step_of(observations: Observations) -> float:
     learned = np.isfinite(observations.observed) & np.isnan(observations.noise)
     learned &= observations.measured
     y = observations.observed[learned]
+    if len(y) < 4:
+        return 0.0
     distinct = np.unique(y)
     grid, few = _grid_of(distinct), 2 * (len(distinct) - 1) <= len(y) - 1
-    if len(y) < 4 or not (few or grid):
+    if not (few or grid):
         return 0.0
     x = observations.x[learned]
     _, first, at = np.unique(x, axis=0, return_index=True, return_inverse=True)
@@ -95,19 +101,32 @@ def _least_of_few(y: Array) -> float:
 
 
 def _grid_of(values: Array) -> float:
-    """Smallest difference of distinct, ascending values that most of them are multiples of."""
-    if len(values) < _DISTINCT:
-        return 0.0
+    """Step of the grid that most of the distinct, ascending values are on, each at its own point.
+
+    It is the smallest difference that fits or, where neighbours are printed with too few digits to
+    tell, one made more exact by the values about the median, then by more of them.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        from_median = values - values[len(values) // 2]
-        gaps = np.diff(values)
-        gaps = np.sort(gaps[gaps > _FINEST * float(np.median(np.abs(from_median)))])
+        least = _FINEST * float(np.median(np.abs(values - values[len(values) // 2])))
+        values = values[np.append(True, np.diff(values) > least)]
+        if len(values) < _DISTINCT:
+            return 0.0
         # A value that is off the grid makes two gaps
-        gaps = gaps[: 1 + 2 * math.floor((1.0 - _ON_GRID) * min(len(values), _SAMPLE))]
-        steps = from_median[:: 1 + len(values) // _SAMPLE] / gaps[:, None]
-        on_grid = np.count_nonzero(np.abs(steps - np.rint(steps)) < _OFF, axis=1)
-        fitting = on_grid >= _ON_GRID * steps.shape[1]
-        return float(gaps[np.argmax(fitting)]) if fitting.any() else 0.0
+        tried = 1 + 2 * math.floor((1.0 - _ON_GRID) * min(len(values), _SAMPLE))
+        steps = np.sort(np.diff(values))[:tried, None]
+        values = (values - values[len(values) // 2])[:: -(-len(values) // _SAMPLE)]
+        enough = _ON_GRID * len(values)
+        for reach in _REACHES:
+            points = np.rint(values / steps)
+            off = np.abs(values / steps - points)
+            for step, point, on_grid in zip(steps[:, 0], points, off < _OFF, strict=True):
+                if on_grid.sum() >= enough and len(np.unique(point[on_grid])) >= enough:
+                    return float(step)
+            points[(np.abs(points) > reach) | (off > _NEAR)] = 0.0
+            square = np.sum(points**2, axis=1, keepdims=True)
+            least_squares = np.sum(points * values, axis=1, keepdims=True)
+            np.divide(least_squares, square, out=steps, where=square > 0.0)
+    return 0.0
 
 
 def median_and_mad(domain: Domain, observations: Observations) -> tuple[float, float]:

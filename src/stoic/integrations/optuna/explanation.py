@@ -226,7 +226,8 @@ class Explanation(ShownAsText):
     @property
     def judged(self) -> bool:
         """True unless no result could be judged, since no parameter is modelled."""
-        return not self.rows or self.predict is not _unknown
+        given = any(not math.isnan(row.trust) for row in self.rows)
+        return given or not self.rows or self.predict is not _unknown
 
     def __str__(self) -> str:
         lines = best_lines(self) + doubt_lines(self)
