@@ -322,6 +322,24 @@ def test_a_trial_that_a_rule_excludes_before_it_runs_bounds_no_value():
     assert set(study.sampler._synced.failed) == set(pruned) - {29}  # which nobody asked for yet
 
 
+def test_once_the_border_of_a_rule_is_found_what_it_excludes_is_not_explored():
+    def in_a_disc(trial):
+        x, y = (trial.suggest_float(name, -2.0, 2.0) for name in "xy")
+        trial.set_user_attr("excess", x * x + y * y - 1.0)
+        if x * x + y * y > 1.0:
+            raise optuna.TrialPruned
+        return (x - 1.2) ** 2 + 0.5 * (y - 1.0) ** 2
+
+    sampler = StoicSampler(seed=7, constraints_func=lambda trial: [trial.user_attrs["excess"]])
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(in_a_disc, n_trials=42)
+    beyond = [t.number for t in study.trials if t.state == TrialState.PRUNED]
+    assert sum(number >= 26 for number in beyond) <= 5  # all 16 where the search ended there
+    angles = np.linspace(0.0, 0.5 * np.pi, 100_000)
+    least = ((np.cos(angles) - 1.2) ** 2 + 0.5 * (np.sin(angles) - 1.0) ** 2).min()
+    assert explain(study).recommended.value < least + 1e-4
+
+
 def test_nan_in_a_constraint_is_said_and_ends_nothing(caplog):
     def limits(trial):
         return [excess(trial.params), math.nan if trial.number in (2, 12) else -1.0]

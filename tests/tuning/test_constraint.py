@@ -121,6 +121,30 @@ def test_a_program_is_tuned_within_its_limits(stoic):
     assert record["infeasible"] == [t.number for t in stored().trials if violates(t)] != []
 
 
+RULED = """
+import json, sys
+x, y = float(sys.argv[1]), float(sys.argv[2])
+found = {"latency": 1.2 - x - y}
+print(json.dumps(found if x + y < 1.0 or x > 0.9 else {**found, "loss": x + y, "gain": x}))
+"""
+
+
+@pytest.mark.parametrize("goal", ["--value json:loss", "--minimize loss --maximize gain"])
+def test_a_run_that_prints_an_excluded_constraint_alone_is_pruned(stoic, goal):
+    Path("program.py").write_text(RULED)
+    words = TUNE.format("--trials 12 --constraint 'latency <= 0.2'")
+    out, _, code = stoic(words.replace("--value json:loss", goal))
+    assert code == 0
+    trials = stored().trials
+    excess = [1.0 - trial.params["x"] - trial.params["y"] for trial in trials]
+    assert [list(constraints(t).values()) for t in trials] == [[pytest.approx(e)] for e in excess]
+    for trial, beyond in zip(trials, excess, strict=True):
+        state = "PRUNED" if beyond > 0.0 else "FAIL" if trial.params["x"] > 0.9 else "COMPLETE"
+        assert trial.state.name == state
+    assert {trial.state.name for trial in trials} == {"PRUNED", "FAIL", "COMPLETE"}
+    assert "no value: the JSON has no key loss" in out
+
+
 def test_a_run_goes_on_with_the_recorded_constraints(stoic):
     assert stoic(TUNE.format("--trials 3 --constraint 'latency <= 0.2'"))[2] == 0
     assert stoic(TUNE.format("--trials 5"))[2] == 0

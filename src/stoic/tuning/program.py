@@ -64,7 +64,8 @@ class Result:
     unused:
         What was given as a standard error, and is none.
     pruned:
-        True if there is no final value because the run could not become good.
+        True if there is no final value because the run could not become good, or prints none as it
+        violates a constraint.
     bound:
         Value that a run without one is at least as bad as, if it says so.
     error:
@@ -241,22 +242,29 @@ class Program:
             kept = f"the last {KEPT_OUTPUT >> 10} KiB that the program printed"
             return failed(f"no value: {kept} have no whole line", said)
         limits, missing = read_constraints(self.constraints, printed)
+
+        def without_value(*why: Any, values: tuple[float, ...] = (), ruled: bool = False) -> Result:
+            ruled &= any(excess > 0.0 for excess in limits.values())
+            broken = replace(failed(*why), values=values, constraints=limits, missing=missing)
+            return replace(broken, pruned=ruled)
+
         if self.objectives:
             if beside.censored is not False:
                 return failed("a bound is of one value, and there are several objectives", said)
             found, reason, is_nan = read_values(self.objectives, printed)
             if reason is not None:
-                broken = failed(reason, said, None, *(["nan"] if is_nan else []))
-                return replace(broken, values=found, constraints=limits, missing=missing)
+                none = not is_nan and all(map(math.isnan, found))
+                why = (reason, said, None, *["nan"] * is_nan)
+                return without_value(*why, values=found, ruled=none)
             noises = noises_of(beside.standard_error, [each.name for each in self.objectives])
             result = Result(found[0], values=found, noises=noises)
         else:
             try:
                 value = self.reading.find(printed)
             except NotANumberError as error:
-                return failed(str(error), said, None, "nan")
+                return without_value(str(error), said, None, "nan")
             except NoValueError as error:
-                return failed(str(error), said or error.found)
+                return without_value(str(error), said or error.found, ruled=True)
             noise = noise_of(beside.standard_error)
             result = Result(value, noise=noise)
             if beside.censored is True and math.isfinite(value):

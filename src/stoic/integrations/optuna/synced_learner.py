@@ -321,8 +321,10 @@ class SyncedLearner:
         outputs = constraints(trial) if self.constrained else {}
         beyond = math.inf in outputs.values()  # a size that no model of it can use
         outside = beyond if self.constrained else violates(trial)
-        if kind is None and (outside or ruled_out(trial)):
+        if kind is None and outside:
             kind = "infeasible"
+        if kind is None and ruled_out(trial):
+            kind = "transient"  # the constraints say why
         if kind is None and values is not None and values[0] in self.penalties.values:
             kind = "infeasible"
         if values is not None and self.possible is not None and self.possible.excludes(values[0]):

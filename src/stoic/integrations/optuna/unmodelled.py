@@ -282,11 +282,13 @@ def violates(trial: FrozenTrial) -> bool:
 
 
 def ruled_out(trial: FrozenTrial) -> bool:
-    """Return True if a trial was pruned before it had any value, as its constraints do not hold.
+    """Return True if a trial was pruned before it had any value, as its constraints may not hold.
 
-    So nothing is known of its objective, and a setting beyond a limit may well have a better value.
+    So nothing is known of its objective: a setting beyond a limit may well have a better value, and
+    one within it is not likelier to fail.
     """
-    return trial.state == TrialState.PRUNED and not trial.intermediate_values and violates(trial)
+    known = trial.intermediate_values or states_bound(trial)
+    return trial.state == TrialState.PRUNED and not known and violates(trial)
 
 
 def unmodelled(
@@ -362,7 +364,7 @@ def unmodelled(
     if given is not None and complete:
         sentences += _not_as_given(space, given)
     because = "With several objectives" if objectives > 1 else "With this recipe"
-    if not partial and any(trial.state == TrialState.PRUNED for trial in trials):
+    if not partial and any(t.state == TrialState.PRUNED and not ruled_out(t) for t in trials):
         sentences.append(
             f"{because} a pruned trial counts as a result that is not a number: its "
             "intermediate values are not used."
