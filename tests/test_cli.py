@@ -390,7 +390,7 @@ def test_rows_of_an_earlier_range_are_known(stoic):
     assert (given.code, "trial 1" in given.out) == (0, True)
     Path("old.csv").write_text("x,value\n0.1,3\n0.4,1\n")
     new = stoic("tell", "s", "--csv", "old.csv")
-    assert (new.code, "x cannot be 0.4: it is float(0.5, 2)" in new.err) == (2, True)
+    assert (new.code, "x=0.4: x cannot be 0.4: it is float(0.5, 2)" in new.err) == (2, True)
     assert len(json.loads(stoic("trials", "s", "-f", "json").out)) == 4
 
 

@@ -51,7 +51,7 @@ def probability(of: float) -> str:
 
 def at_least(of: float) -> str:
     """Format the least of several probabilities."""
-    return probability(of) if of >= 1.0 else f"{probability(of)} or more"
+    return text if (text := probability(of)) == "1.00" else f"{text} or more"
 
 
 def is_json_object(text: str | bytes) -> bool:

@@ -18,8 +18,13 @@ class RefusalError(ValueError):
 def meant(name: str, there: Iterable[str]) -> str:
     """Word which name may have been meant, or which there are."""
     names = list(there)
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}."
+    listed = f"there are {', '.join(names) or 'none'}."
+    return listed if (near := nearest(name, names)) is None else f"did you mean {near!r}?"
+
+
+def nearest(name: str, there: Iterable[str]) -> str | None:
+    """Return the name that is so similar that it may have been meant."""
+    return next(iter(difflib.get_close_matches(name, list(there), n=1)), None)
 
 
 def check_callable(**given: object) -> None:

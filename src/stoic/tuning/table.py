@@ -25,6 +25,7 @@ from rich.progress import track
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, VALUES
 from stoic.integrations.optuna.encoding import as_written, check_fixed
 from stoic.integrations.optuna.executed import check_executed, run_with, unknown
+from stoic.integrations.optuna.explanation import setting
 from stoic.integrations.optuna.internals import constraint_attrs, constraints, possible
 from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.integrations.reported import finite, noise_of
@@ -166,7 +167,10 @@ class Table:
     def check(self, space: Space) -> None:
         """Refuse rows with a value that is in an earlier range alone: no trial has them yet."""
         for trial in self.trials:
-            check_fixed(trial.params, {n: space[n] for n in trial.params}, "the study has")
+            try:
+                check_fixed(trial.params, {n: space[n] for n in trial.params}, "the study has")
+            except RefusalError as refusal:
+                raise RefusalError(f"The row with {setting(trial.params)}: {refusal}") from refusal
 
     def add_to(self, study: optuna.Study) -> None:
         """Add the trials to a study."""
@@ -273,11 +277,11 @@ def read_table(
     which it would be, ``executed_`` and the name of a parameter that was run with another value,
     and ``constraints_`` and a name for an output that satisfies it up to 0. With several
     ``objectives`` each has a column of its name, or ``values_`` and its name, and perhaps
-    ``standard_error_`` and its name. Outputs that are
-    ``limited`` have columns of their names, or ``outputs_`` and these. Or it is what ``stoic trials
-    -f csv`` writes: of that, trials that have not ended are left out, and a trial need not have
-    each parameter. Where a spreadsheet separates columns by semicolons or tabs, numbers may have a
-    comma for a point. A value may also be in a range that one of the ``earlier`` trials had.
+    ``standard_error_`` and its name. Outputs that are ``limited`` have columns of their names, or
+    ``outputs_`` and these. Or it is what ``stoic trials -f csv`` writes: of that, trials that have
+    not ended are left out, and a trial need not have each parameter. Where a spreadsheet separates
+    columns by semicolons or tabs, numbers may have a comma for a point. A value may also be in a
+    range that one of the ``earlier`` trials had.
 
     A refusal has the line. Without a search space it suggests one.
     """
@@ -292,9 +296,8 @@ def read_table(
             reader.fieldnames = columns
             rows = [(reader.line_num, row) for row in reader if any(row.values())]
     except UnicodeDecodeError as error:
-        raise RefusalError(
-            f"Cannot read {str(path)!r}: it is not in UTF-8. Save it as CSV UTF-8."
-        ) from error
+        instead = "it is not in UTF-8. Save it as CSV UTF-8."
+        raise RefusalError(f"Cannot read {str(path)!r}: {instead}") from error
     except (OSError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise RefusalError(f"Cannot read {str(path)!r}: {reason}.") from error
@@ -349,7 +352,7 @@ def read_table(
     }
     outputs = [*free, *(value_of.values() if objectives else ())]  # an objective may have a limit
     for each in limited:
-        own = (_OUTPUT + each.name, each.name, value_of.get(each.name))
+        own = _OUTPUT + each.name, each.name, value_of.get(each.name)
         column = next((name for name in own if name in outputs), None)
         if column is None and each.name in limits:
             raise RefusalError(

@@ -109,8 +109,9 @@ class Confirmation(ShownAsText):
             numbers = ", ".join(map(str, self.left_out))
             failed += f", left out: trial{'s' * (len(self.left_out) > 1)} {numbers}"
         # A mean may be above the quantile, where a large loss is unlikely
-        most = f"below {self.largest_loss:.3g}" if self.largest_loss > 0.0 else "none"
-        loss = f"expected loss {self.expected_loss:.3g}, with 95 % {most}"
+        certain = f"with 95 % below {self.largest_loss:.3g}"
+        most = certain if self.largest_loss > 0.0 else "most likely none"
+        loss = f"expected loss {self.expected_loss:.3g}, {most}"
         lower, upper = (written(end, self.recommended.std) for end in (self.lower, self.upper))
         here = self.recommended.confirmations + self.recommended.failures
         none = ", none of them a result of this setting" * (count > 0 and not here)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any, Literal, TypedDict, TypeGuard, cast
 
 import numpy as np
@@ -69,7 +69,8 @@ def check_arguments(
     for name in given:
         if name not in ARGUMENTS:
             others = signature(function).parameters.values() if function else ()
-            known = [each.name for each in others if each.kind != each.VAR_KEYWORD]
+            several = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+            known = [each.name for each in others if each.kind not in several]
             known += ARGUMENTS
             raise TypeError(f"There is no argument {name!r}: {meant(name, known)}")
     found = {name: value for name, value in given.items() if value is not None and value != {}}

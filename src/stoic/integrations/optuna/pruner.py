@@ -54,7 +54,7 @@ class StoicPruner(BasePruner):
     """
 
     def __init__(self, *, chance: float = 0.2, n_warmup_steps: int = 0) -> None:
-        if not (isinstance(chance, int | float) and 0.0 < chance < 1.0):
+        if not (isinstance(chance, int | float | np.floating) and 0.0 < chance < 1.0):
             raise RefusalError(f"chance is a probability between 0 and 1, got {chance!r}.")
         check_at_least(0, n_warmup_steps=n_warmup_steps)
         self._chance, self._warmup = chance, n_warmup_steps

@@ -61,7 +61,7 @@ from stoic.integrations.recipe import (
     stored_recipe,
 )
 from stoic.printable import printable
-from stoic.refusal import RefusalError, check_at_least, meant
+from stoic.refusal import RefusalError, check_at_least, nearest
 
 log = logging.getLogger(__name__)
 
@@ -547,12 +547,16 @@ class StoicSampler(BaseSampler):
             log.warning("Trial %d: %s.", trial.number, printable(reason))
         known, done = self._possible, state == TrialState.COMPLETE
         if done and (unmet := fixed_params(trial).keys() - trial.params.keys()):
-            there = {n: None for t in study.get_trials(deepcopy=False) for n in t.distributions}
-            for name in sorted(unmet - there.keys()):
-                log.warning(
-                    "Trial %d was enqueued with %s, a parameter that no trial has: %s",
-                    trial.number, printable(name), meant(name, there),
-                )  # fmt: skip
+            trials = study.get_trials(deepcopy=False)
+            there = {name for t in trials for name in t.distributions}
+            said = {name for t in trials[: trial.number] for name in fixed_params(t)}
+            # A branch may not have been met yet: what is like no other is no slip
+            for name in sorted(unmet - there - said):
+                if (near := nearest(name, sorted(there))) is not None:
+                    log.warning(
+                        "Trial %d was enqueued with %s, a parameter that no trial has: did you "
+                        "mean %s?", trial.number, printable(name), printable(near),
+                    )  # fmt: skip
         if known is not None and done and values and known.excludes(values[0]):
             where = f"Trial {trial.number}: {values[0]:g} is outside of {known}"
             log.warning("%s, the possible values, so it counts as nan.", where)
