@@ -211,7 +211,9 @@ class Learner(ShownRecommendation, Optimizer):
         constraints:
             Name of a constraint -> its value, or values, shape (n,); it holds up to 0. Each has a
             model of its own, by that of :func:`~stoic.recipes.robust`. nan: it is not known whether
-            it holds. A name that is left out has no result here.
+            it holds. A name that is left out has no result here. They may be all there is, without
+            a result or a failure, where one is violated and so nothing was run: that one is a rule,
+            whose values are exact.
         censored:
             True if the result is at most ``y``, a finite bound: a run was stopped when it could not
             become better; for all, or one per result. See :mod:`stoic.models.censored`.
@@ -224,20 +226,28 @@ class Learner(ShownRecommendation, Optimizer):
             result or a kind of failure, or if the policy does not weigh constraints. Nothing is
             stored then.
         """
-        evaluations = self.history.check(x, y, noise, failed, choice, censored)
+        excluded = y is None and failed is None and bool(constraints)
+        kind: FailureKind | None = "transient" if excluded else failed
+        evaluations = self.history.check(x, y, noise, kind, choice, censored)
         given = {} if constraints is None else constraints
         outputs = ConstraintHistory.check(given, len(evaluations.x))
+        if excluded and not np.any([values > 0.0 for values in outputs.values()], axis=0).all():
+            raise ValueError(
+                "Constraints alone say why nothing was run, and here they hold: tell a result y, "
+                "or failed='transient', 'infeasible' or 'bad'."
+            )
         if outputs and not self.policy.constrained:
             raise ValueError(
                 f"{type(self.policy).__name__} does not weigh constraints: take the default "
                 "recipe, robust(), or tell inputs that violate one as failed='infeasible'."
             )
         # All is checked before anything is stored
-        self.history.add(evaluations)
+        if not excluded:
+            self.history.add(evaluations)
         if outputs:
             for said in self.surrogate.outputs.misspelt(outputs):
                 warnings.warn(said, UserWarning, stacklevel=2)
-            self.surrogate.outputs.tell(evaluations.x, outputs)
+            self.surrogate.outputs.tell(evaluations.x, outputs, exact=excluded)
         if self.history.pending or choice is not None:
             self.history.answer(evaluations)
 

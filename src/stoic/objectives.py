@@ -211,7 +211,10 @@ class MultiLearner(Optimizer):
         output.tell(x, result, variance, failed=failed, choice=choice, constraints=constraints)
         # Constraints once, for all: see ``constraints``
         for output, result, variance in others:
-            output.tell(x, result, variance, failed=failed, choice=choice)
+            if y is None and failed is None:  # a rule excludes it
+                output.history.answer(output.history.check(x, failed="transient", choice=choice))
+            else:
+                output.tell(x, result, variance, failed=failed, choice=choice)
 
     def _columns(self, values: object, count: int, what: str) -> Array:
         """Return the values of each objective, (k, count)."""

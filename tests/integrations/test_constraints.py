@@ -319,7 +319,8 @@ def test_a_trial_that_a_rule_excludes_before_it_runs_bounds_no_value():
     assert 1 <= len(pruned) <= 15
     known = check_best(study, most=2.2)
     assert not known.partial
-    assert set(study.sampler._synced.failed) == set(pruned) - {29}  # which nobody asked for yet
+    assert study.sampler._synced.failed == []
+    assert pruned == [3, 4, 7, 8]  # drawn before there was a model
 
 
 def test_once_the_border_of_a_rule_is_found_what_it_excludes_is_not_explored():

@@ -444,6 +444,8 @@ def _anywhere(view: View, queried: Array, risk: Risk) -> Peak | None:
     likely = np.ones(len(drawn)) if risk.chance is None else risk.chance(drawn)
     if risk.constraints is not None:
         likely = likely * risk.constraints(drawn)
+        if likely.max() < 0.5:  # what holds is so rare that it is not drawn
+            return None
     return Peak(drawn[np.argmax(likely >= 0.5 * likely.max())], None, -math.inf)
 
 

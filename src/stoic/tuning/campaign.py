@@ -245,10 +245,11 @@ class Health:
                     f"The first {_HOPELESS} trials failed, the last one so: {reason}.",
                     "Change the program and run the same command again, or say --keep-going.",
                 ) from last.error
-        for text in sorted(set(last.missing).intersection(*(result.missing for result in first))):
+        missing = [result.missing for result in first if not result.pruned]  # these need not run
+        for text in sorted(set(missing[0]).intersection(*missing) if missing else ()):
             raise HopelessError(
                 f"The first {_HOPELESS} trials say nothing of a constraint, {text}: "
-                f"{last.missing[text]}.",
+                f"{missing[-1][text]}.",
                 "Change the program and run the same command again; or the constraint, in a study "
                 "of another name; or say --keep-going.",
             )
@@ -486,7 +487,7 @@ def run_request(
                 )
             read = result.value is not None and result.bound is None
             found |= read and not program.objectives
-            for text, why in result.missing.items():
+            for text, why in result.missing.items() if result.value is not None else ():
                 counts = "It counts for the objective and not for the constraint."
                 said = (trial.number, printable(text), printable(why))
                 warn(text, f"Trial %d, constraint %s: %s. {counts}", *said)

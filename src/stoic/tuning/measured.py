@@ -26,7 +26,8 @@ class Measured:
     Attributes
     ----------
     value:
-        As if it were returned alone.
+        As if it were returned alone. None, and no values, of a setting that is excluded: a
+        constraint that is violated was known before anything was run.
     values:
         With several objectives the value of each, in their order or by name; nan where there is
         none.
@@ -45,8 +46,9 @@ class Measured:
     Raises
     ------
     RefusalError
-        If there is not either a value or values, not a standard error for each, if one is negative,
-        if several are bounds, or if names are needed and there are none.
+        If there is not either a value or values, and no violated constraint, not a standard error
+        for each, if one is negative, if several are bounds, or if names are needed and there are
+        none.
     """
 
     value: float | None = None
@@ -57,9 +59,16 @@ class Measured:
     censored: bool = False
 
     def __post_init__(self) -> None:
-        if (self.value is None) == (self.values is None):
+        if not isinstance(self.constraints, Mapping):
             raise RefusalError(
-                "Measured needs a value, or with several objectives values=(...), one for each."
+                'constraints has a value for each name, as in {"latency": 0.3}, got '
+                f"{self.constraints!r}."
+            )
+        nothing = self.value is None and self.values is None
+        if (self.value is not None and self.values is not None) or (nothing and not self.violated):
+            raise RefusalError(
+                "Measured needs a value, or with several objectives values=(...), one for each; or "
+                "none, if the setting violates one of its constraints."
             )
         if self.censored and self.value is None:
             raise RefusalError("A bound is of one value: with several objectives leave it out.")
@@ -67,11 +76,6 @@ class Measured:
             raise RefusalError(
                 'executed has a value for each parameter that was run, as in {"lr": 0.1}, got '
                 f"{self.executed!r}; the noise is standard_error=."
-            )
-        if not isinstance(self.constraints, Mapping):
-            raise RefusalError(
-                'constraints has a value for each name, as in {"latency": 0.3}, got '
-                f"{self.constraints!r}."
             )
         if self.standard_error is None:
             return
@@ -96,6 +100,11 @@ class Measured:
         if (errors < 0.0).any():
             raise RefusalError(f"A standard error is not negative, got {self.standard_error!r}.")
 
+    @property
+    def violated(self) -> list[str]:
+        """Names of the constraints that are violated."""
+        return [str(name) for name, excess in self.constraints.items() if excess > 0.0]
+
 
 def measured(
     study: optuna.Study,
@@ -114,6 +123,8 @@ def measured(
             found = Measured(values=found) if order else Measured(float(_scalar(found)))
         run_as = None if found.executed is None else _plain(found.executed)
         limits = {str(name): float(each) for name, each in found.constraints.items()}
+        if found.value is None and found.values is None:
+            return Result.excluded(found.violated, limits, Result(executed=run_as))
         if order:
             return _several(found, order, names, run_as, limits)
         if found.value is None:
@@ -136,6 +147,8 @@ def measured(
         finish(study, trial, Result(failure=type(error).__name__, kind=kind))
         raise
     if math.isnan(value):
+        if found.violated:
+            return Result.excluded(found.violated, limits, Result(executed=run_as))
         return Result(failure="the value is nan", executed=run_as)
     if found.censored:
         if not math.isfinite(value):

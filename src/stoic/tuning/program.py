@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,14 @@ class Result:
     def at_least_as_bad_as(cls, bound: float, noise: float | None = None) -> Result:
         """Return the result of a run that says no more than this."""
         return cls(failure=f"{bound:g} or worse", noise=noise, pruned=True, bound=bound)
+
+    @classmethod
+    def excluded(
+        cls, violated: Iterable[str], constraints: Mapping[str, float], run: Result | None = None
+    ) -> Result:
+        """Return the result of a run that has no value, since its setting violates these."""
+        why = f"violates {' and '.join(violated)}"
+        return replace(run or cls(), failure=why, constraints=constraints, pruned=True)
 
     @property
     def reason(self) -> str:
@@ -244,9 +252,10 @@ class Program:
         limits, missing = read_constraints(self.constraints, printed)
 
         def without_value(*why: Any, values: tuple[float, ...] = (), ruled: bool = False) -> Result:
-            ruled &= any(excess > 0.0 for excess in limits.values())
-            broken = replace(failed(*why), values=values, constraints=limits, missing=missing)
-            return replace(broken, pruned=ruled)
+            violated = [c.written for c in self.constraints if limits.get(c.name, 0.0) > 0.0]
+            if ruled and violated:
+                return Result.excluded(violated, limits, replace(failed(*why), missing=missing))
+            return replace(failed(*why), values=values, constraints=limits, missing=missing)
 
         if self.objectives:
             if beside.censored is not False:

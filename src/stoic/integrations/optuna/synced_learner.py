@@ -36,7 +36,13 @@ from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.stored_model import method_digest, stored_model
 from stoic.integrations.optuna.times import end_of, start_of
 from stoic.integrations.optuna.turns import announced
-from stoic.integrations.optuna.unmodelled import FAILED, Parameters, ruled_out, violates
+from stoic.integrations.optuna.unmodelled import (
+    FAILED,
+    Parameters,
+    excluded_by,
+    ruled_out,
+    violates,
+)
 from stoic.integrations.recipe import DEFAULT, Recipe, build_learner, in_direction
 from stoic.learner import Learner
 from stoic.models.constraints import Constraints
@@ -321,16 +327,17 @@ class SyncedLearner:
         outputs = constraints(trial) if self.constrained else {}
         beyond = math.inf in outputs.values()  # a size that no model of it can use
         outside = beyond if self.constrained else violates(trial)
-        if kind is None and outside:
+        excluded = kind is None and self.constrained and bool(excluded_by(trial))
+        if excluded:
+            outputs = excluded_by(trial)
+        elif kind is None and (outside or ruled_out(trial)):
             kind = "infeasible"
-        if kind is None and ruled_out(trial):
-            kind = "transient"  # the constraints say why
         if kind is None and values is not None and values[0] in self.penalties.values:
             kind = "infeasible"
         if values is not None and self.possible is not None and self.possible.excludes(values[0]):
             values = np.array([np.nan])  # by chance, or wherever a sensor does not work
         partial = None
-        if self.unfinished is not None and kind is None and ended_early(trial):
+        if self.unfinished is not None and kind is None and not excluded and ended_early(trial):
             partial = self.unfinished.begin(trial, len(self.observed))
             if partial is None and trial.state == TrialState.PRUNED:
                 return  # there is nothing to compare it with, so far
@@ -340,6 +347,9 @@ class SyncedLearner:
             tell = functools.partial(self.learner.tell, constraints=outputs)
             for name in outputs:
                 self._limited.setdefault(name, []).append(trial.number)
+        if excluded:
+            tell(x, choice=choice)
+            return
         some = values is not None and trial.state != TrialState.COMPLETE
         if kind is not None and not (some and kind == "transient"):
             tell(x, failed=kind, choice=choice)

@@ -101,12 +101,15 @@ class Parameters:
         """Return True if a trial shows which parameters a setting has.
 
         A complete one does; and if there are any, one that failed or was pruned after a parameter
-        that no complete one has, so that a branch where everything fails is modelled, too.
+        that no complete one has, so that a branch where everything fails is modelled, too. Without
+        any those do that a rule excluded, which are no reason to search at random.
         """
         if measured(trial, self._objectives):
             return bool(trial.distributions)
+        if not self._complete:
+            return bool(trial.distributions) and ruled_out(trial)
         ended = trial.state in (TrialState.FAIL, TrialState.PRUNED)
-        return ended and self._complete > 0 and bool(trial.distributions.keys() - self._ranges)
+        return ended and bool(trial.distributions.keys() - self._ranges)
 
     def modelled(self, shared: bool = False) -> dict[str, BaseDistribution]:
         """Return the parameters that some trial shows, each with the range of all trials together.
@@ -122,11 +125,12 @@ class Parameters:
             return self._widened({n: self._ranges[n] for n in common})
         names = sorted(self._ranges, key=self._places.__getitem__)
         space, changed = {name: self._ranges[name] for name in names}, set(self._changed)
+        shown = list(filter(self.shown_by, self._others))
         if self._complete:  # names of complete ones only become more
-            self._others = list(filter(self.shown_by, self._others))
-            for trial in sorted(self._others, key=lambda trial: trial.number):
-                for name, distribution in trial.distributions.items():
-                    _widen(space, name, distribution, changed)
+            self._others = shown
+        for trial in sorted(shown, key=lambda trial: trial.number):
+            for name, distribution in trial.distributions.items():
+                _widen(space, name, distribution, changed)
         return self._widened({name: d for name, d in space.items() if name not in changed})
 
     def _widened(self, space: dict[str, BaseDistribution]) -> dict[str, BaseDistribution]:
@@ -289,6 +293,15 @@ def ruled_out(trial: FrozenTrial) -> bool:
     """
     known = trial.intermediate_values or states_bound(trial)
     return trial.state == TrialState.PRUNED and not known and violates(trial)
+
+
+def excluded_by(trial: FrozenTrial) -> dict[str, float]:
+    """Return the values of constraints that excluded a trial; none if nothing is known of a size.
+
+    Of a trial that was :func:`ruled_out`: others that are nan were not measured.
+    """
+    found = {name: excess for name, excess in constraints(trial).items() if not math.isnan(excess)}
+    return found if ruled_out(trial) and 0.0 < max(found.values(), default=0.0) < math.inf else {}
 
 
 def unmodelled(
