@@ -22,9 +22,9 @@ def meant(name: str, there: Iterable[str]) -> str:
     return listed if (near := nearest(name, names)) is None else f"did you mean {near!r}?"
 
 
-def nearest(name: str, there: Iterable[str]) -> str | None:
+def nearest(name: str, there: Iterable[str], similar: float = 0.6) -> str | None:
     """Return the name that is so similar that it may have been meant."""
-    return next(iter(difflib.get_close_matches(name, list(there), n=1)), None)
+    return next(iter(difflib.get_close_matches(name, list(there), 1, similar)), None)
 
 
 def check_callable(**given: object) -> None:

@@ -29,11 +29,18 @@ def bowl_from(low, high):
 
 def test_a_name_in_the_queue_that_no_trial_has_is_said(caplog):
     study = optuna.create_study(sampler=StoicSampler(seed=0))
-    for given in ({"lrr": 0.2}, {"lr": 0.2}, {"lrr": 0.3}, {"momentum": 0.9}):
+    for given in ({"lrr": 0.2}, {"lrr": 0.2}, {"lr": 0.2}, {"lrr": 0.3}, {"adam_lr": 0.9}):
         study.enqueue_trial(given)
-    study.optimize(lambda trial: trial.suggest_float("lr", 0.0, 1.0), n_trials=4)
+
+    def objective(trial):
+        if trial.suggest_float("lr", 0.0, 1.0) and not trial.number:
+            raise optuna.TrialPruned  # perhaps before it had all
+        trial.suggest_categorical("opt", ["sgd", "adam"])
+        return trial.suggest_float("sgd_lr", 0.0, 1.0)
+
+    study.optimize(objective, n_trials=5)
     assert caplog.messages == [
-        "Trial 0 was enqueued with lrr, a parameter that no trial has: did you mean lr?"
+        "Trial 1 was enqueued with lrr, a parameter that no trial has: did you mean lr?"
     ]
 
 

@@ -19,6 +19,7 @@ from stoic.kernels import RBF
 from stoic.posteriors import Prior
 from stoic.tuning.views.summary import Summary
 from stoic.tuning.views.trust import Trust
+from studies import add
 
 X = {"x": FloatDistribution(0.0, 1.0)}
 STEPS = np.arange(1, 11)
@@ -50,6 +51,7 @@ def study_of(*trials, direction="minimize", **options):
 
 
 _PRIOR = Prior(RBF(0.3), 0.01)
+RULED = {"state": TrialState.PRUNED, "system": {"constraints": [1.0]}}
 COMPLETE = [ended(x) for x in (0.05, 0.2, 0.4, 0.55, 0.7, 0.85)]
 
 
@@ -212,6 +214,9 @@ def test_a_recipe_that_plans_says_that_it_does_not_use_them():
     assert not found.takes_partial
     (sentence,) = explain(study, recipe=planning).unmodelled
     assert "counts as a result that is not a number" in sentence
+    add(study := study_of(*COMPLETE), {"x": 0.6}, X, **RULED)
+    (sentence,) = explain(study, recipe=planning).unmodelled  # of which nothing is used anyway
+    assert "avoided as infeasible" in sentence
 
 
 def test_trials_given_to_a_pruner_of_brackets_are_modelled_together():

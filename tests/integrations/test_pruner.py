@@ -12,6 +12,7 @@ from optuna.trial import TrialState, create_trial
 
 from stoic.curves import Curve, FinishedCurves
 from stoic.integrations.optuna import StoicPruner, StoicSampler, explain
+from stoic.refusal import RefusalError
 
 X = {"x": FloatDistribution(0.0, 1.0)}
 LIES = [-1e300, -10.0, 0.0, 10.0, 1e300, math.inf, -math.inf, math.nan]
@@ -192,3 +193,10 @@ def test_a_study_with_it_finds_the_best_in_fewer_steps():
     assert spent[0] < 40 * 20
     assert any(t.state == TrialState.PRUNED for t in study.trials)
     assert abs(explain(study).recommended.params["x"] - 0.3) < 0.05
+
+
+def test_a_chance_is_a_number_of_any_library():
+    assert StoicPruner(chance=np.float32(0.25))._chance == 0.25
+    for chance in (np.float64(1.0), math.nan, "0.2", None):
+        with pytest.raises(RefusalError, match="chance is a probability"):
+            StoicPruner(chance=chance)

@@ -185,6 +185,7 @@ LEVELS = np.repeat([1.0, 2.0, 3.0], 14) + 1e-3 * RNG.random(42)
         (np.repeat(SHARES[:10], 2)[:19], 1 / 228),  # the most frequent apart, nearly two of each
         (np.round(SHARES, 4), 1 / 228),  # printed
         ([*np.round(SHARES, 4), 1e6], 1 / 228),
+        (np.round(np.rint(569 * RNG.beta(8.0, 3.0, 60)) / 569, 4), 1 / 569),
         (LEVELS, 0.0),  # many values at three points
         ([*RNG.random(40), *(1e3 * np.arange(1.0, 9.0) + RNG.random(8))], 0.0),  # penalties
         ([*SHARES, *(SHARES + 1e-9)], 1 / 228),  # sums in another order
@@ -206,10 +207,11 @@ def literal_grid(y):
     y = y[:1] + [b for a, b in itertools.pairwise(y) if b - a > least]
     y = [value - y[len(y) // 2] for value in y]
     steps = sorted(b - a for a, b in itertools.pairwise(y)) if len(y) >= 8 else []
+    steps = steps[: 1 + 2 * (len(y) // 10)]
     for reach in (8, 64, 512, 0):
         for at, step in enumerate(steps):
             off = {value: abs(value / step - round(value / step)) for value in y}
-            if len({round(v / step) for v in y if off[v] < 0.05}) >= 0.9 * len(y):
+            if sum(off[v] < 0.05 for v in y) >= 0.9 * len(y):
                 return step
             near = [v for v in y if off[v] <= 0.2 and 0 < abs(round(v / step)) <= reach]
             if near:

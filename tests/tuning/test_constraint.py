@@ -145,6 +145,31 @@ def test_a_run_that_prints_an_excluded_constraint_alone_is_pruned(stoic, goal):
     assert "no value: the JSON has no key loss" in out
 
 
+TIGHT = """
+import json, sys
+x, y = float(sys.argv[1]), float(sys.argv[2])
+found = {"sum": x + y}
+print(json.dumps(found if x + y > 0.6 else {**found, "loss": x, "latency": y}))
+"""
+
+
+def test_trials_that_a_rule_excludes_say_nothing_of_the_program(stoic, caplog):
+    """So neither a value nor another constraint is missing, and a mistake is seen in the others."""
+    Path("program.py").write_text(TIGHT)
+    limits = "--constraint 'sum <= 0.6' --constraint 'latency <= 0.4' --trials 14"
+    out, err, code = stoic(TUNE.format(limits))
+    assert (code, err, caplog.messages) == (0, "", [])
+    assert "violates sum <= 0.6" in out
+    excluded = [t for t in stored().trials if t.state.name == "PRUNED"]
+    assert 5 <= len(excluded) < 14
+    assert all(t.user_attrs["failure"] == "violates sum <= 0.6" for t in excluded)
+    words = TUNE.replace("loss", "los").replace("tune", "tune --study-name typo", 1)
+    out, err, code = stoic(words.format(limits.replace("14", "40")))
+    assert code == 1
+    assert "first 5 trials failed" in err
+    assert "the JSON has no key los" in err
+
+
 def test_a_run_goes_on_with_the_recorded_constraints(stoic):
     assert stoic(TUNE.format("--trials 3 --constraint 'latency <= 0.2'"))[2] == 0
     assert stoic(TUNE.format("--trials 5"))[2] == 0
@@ -225,6 +250,24 @@ def test_a_study_file_has_constraints(tmp_path):
     path.write_text(text.replace('["latency <= 0.2", "size >= 1"]', '"latency <= 0.2"'))
     with pytest.raises(RefusalError, match="constraints must be a list of texts"):
         from_file(path, Settings())
+
+
+@pytest.mark.parametrize("value", [None, math.nan])
+def test_a_function_says_which_settings_a_rule_excludes(value):
+    def ruled(p):
+        beyond = {"sum": sum(p.values()) - 1.0}
+        if beyond["sum"] > 0.0:
+            return Measured(value, constraints=beyond)
+        return Measured(sum((x - 0.3) ** 2 for x in p.values()), constraints=beyond)
+
+    found = tune(ruled, dict.fromkeys("abcd", "float(0, 1)"), n_trials=30, seed=2)
+    states = [trial.state.name for trial in found.study.trials]
+    assert set(states) == {"PRUNED", "COMPLETE"}
+    assert states[:5] == ["PRUNED"] * 5
+    assert states[10:].count("PRUNED") <= 2
+    assert found.recommended.value < 0.02
+    with pytest.raises(RefusalError, match="violates one of its constraints"):
+        Measured(constraints={"sum": -1.0})
 
 
 def test_a_function_says_its_constraints():

@@ -70,7 +70,8 @@ def tune(
     Runs the program once a trial, without a shell, with the parameters in its
     arguments. Run it again to resume; run it several times at once to share the
     work. A non-zero exit, a timeout, nan or no value is a failed trial, never a
-    made-up number. For example:
+    made-up number; without a value but with a constraint that is violated it is
+    a pruned one. For example:
 
     stoic tune --param 'lr=float(1e-5, 1e-1, log)' -- python train.py --lr {lr}
 

@@ -151,7 +151,7 @@ class ConstraintHistory:
     def __init__(self, domain: Domain, model: Model) -> None:
         self.domain = domain
         self.model = replace(model, few_good=False) if isinstance(model, LeaveOneOutGP) else model
-        self._exact: set[str] = set()  # names of constraints that are rules
+        self._rules: set[str] = set()  # names of constraints
         self._results: dict[str, tuple[list[Array], list[float]]] = {}
         self._posteriors: dict[str, Posterior] = {}  # caches
         self._reported: dict[str, Posterior] = {}
@@ -193,7 +193,7 @@ class ConstraintHistory:
         """
         for name, values in constraints.items():
             if exact and (values > 0.0).any():
-                self._exact.add(name)
+                self._rules.add(name)
             points, results = self._results.setdefault(name, ([], []))
             points += list(x.copy())
             results += values.tolist()
@@ -279,7 +279,7 @@ class ConstraintHistory:
         points, results = self._results[name]
         x = np.array(points)
         values, scale = _compressed(_apart(np.array(results)))
-        noise = np.full(len(x), _RULE * scale**2 if name in self._exact else np.nan)
+        noise = np.full(len(x), _RULE * scale**2 if self._exact(name) else np.nan)
         return Observations(x, values, noise, self.domain.locate(x))
 
     def _posterior(self, name: str, observations: Observations) -> Posterior:
@@ -290,9 +290,17 @@ class ConstraintHistory:
         return posterior
 
     def _model(self, name: str) -> Model:
-        if name in self._exact and isinstance(self.model, LeaveOneOutGP):
+        if self._exact(name) and isinstance(self.model, LeaveOneOutGP):
             return replace(self.model, outlier_penalty=_NEVER)
         return self.model
+
+    def _exact(self, name: str) -> bool:
+        """Return True for a rule, unless all values that satisfy it are equal: they have no size.
+
+        Between them and those that violate it there is a jump, wherever the limit is.
+        """
+        satisfied = {value for value in self._results[name][1] if value <= 0.0}
+        return name in self._rules and len(satisfied) != 1
 
 
 def _apart(values: Array) -> Array:

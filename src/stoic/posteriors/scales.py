@@ -101,7 +101,7 @@ def _least_of_few(y: Array) -> float:
 
 
 def _grid_of(values: Array) -> float:
-    """Step of the grid that most of the distinct, ascending values are on, each at its own point.
+    """Step of the grid that most of the distinct, ascending values are on.
 
     It is the smallest difference that fits or, where neighbours are printed with too few digits to
     tell, one made more exact by the values about the median, then by more of them.
@@ -119,9 +119,9 @@ def _grid_of(values: Array) -> float:
         for reach in _REACHES:
             points = np.rint(values / steps)
             off = np.abs(values / steps - points)
-            for step, point, on_grid in zip(steps[:, 0], points, off < _OFF, strict=True):
-                if on_grid.sum() >= enough and len(np.unique(point[on_grid])) >= enough:
-                    return float(step)
+            fitting = np.count_nonzero(off < _OFF, axis=1) >= enough
+            if fitting.any():
+                return float(steps[np.argmax(fitting), 0])
             points[(np.abs(points) > reach) | (off > _NEAR)] = 0.0
             square = np.sum(points**2, axis=1, keepdims=True)
             least_squares = np.sum(points * values, axis=1, keepdims=True)

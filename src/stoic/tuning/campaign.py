@@ -214,7 +214,7 @@ class Health:
             it says where not to search. Or if the last ten, of three settings or more, failed for a
             transient reason.
         """
-        if len(self._first) < _HOPELESS:
+        if len(self._first) < _HOPELESS and not result.is_excluded:  # which nothing was run of
             self._first.append(result)
             if len(self._first) == _HOPELESS:
                 self._check_start()
@@ -245,11 +245,10 @@ class Health:
                     f"The first {_HOPELESS} trials failed, the last one so: {reason}.",
                     "Change the program and run the same command again, or say --keep-going.",
                 ) from last.error
-        missing = [result.missing for result in first if not result.pruned]  # these need not run
-        for text in sorted(set(missing[0]).intersection(*missing) if missing else ()):
+        for text in sorted(set(last.missing).intersection(*(result.missing for result in first))):
             raise HopelessError(
                 f"The first {_HOPELESS} trials say nothing of a constraint, {text}: "
-                f"{missing[-1][text]}.",
+                f"{last.missing[text]}.",
                 "Change the program and run the same command again; or the constraint, in a study "
                 "of another name; or say --keep-going.",
             )

@@ -137,18 +137,21 @@ def goal_of(study: optuna.Study) -> str:
 
 def read_values(
     objectives: Sequence[Objective], text: str
-) -> tuple[tuple[float, ...], str | None, bool]:
+) -> tuple[tuple[float, ...], str | None, bool, bool]:
     """Read the value of each objective from what a program printed, nan where there is none.
 
-    Also why there is none of the first such objective, or None; and whether it is nan.
+    Also why there is none of the first such objective, or None; whether it is nan; and whether
+    none of all is there, not even nan.
     """
-    values, failure, is_nan = [], None, False
+    values, errors, failure, is_nan = [], list[NoValueError](), None, False
     for objective in objectives:
         try:
             values.append(objective.reading.find(text))
         except NoValueError as error:
             values.append(math.nan)
+            errors.append(error)
             if failure is None:
                 is_nan = isinstance(error, NotANumberError)
                 failure = f"{objective.name} is nan" if is_nan else str(error)
-    return tuple(values), failure, is_nan
+    none = len(errors) == len(values) and not any(isinstance(e, NotANumberError) for e in errors)
+    return tuple(values), failure, is_nan, none

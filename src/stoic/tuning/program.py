@@ -102,6 +102,11 @@ class Result:
         return replace(run or cls(), failure=why, constraints=constraints, pruned=True)
 
     @property
+    def is_excluded(self) -> bool:
+        """True if there is no value since the setting violates a constraint."""
+        return self.pruned and self.bound is None and bool(self.constraints)
+
+    @property
     def reason(self) -> str:
         """Reason of the failure, with its kind if that is known."""
         return f"{self.failure}" if self.kind is None else f"{self.failure} ({self.kind})"
@@ -260,9 +265,8 @@ class Program:
         if self.objectives:
             if beside.censored is not False:
                 return failed("a bound is of one value, and there are several objectives", said)
-            found, reason, is_nan = read_values(self.objectives, printed)
+            found, reason, is_nan, none = read_values(self.objectives, printed)
             if reason is not None:
-                none = not is_nan and all(map(math.isnan, found))
                 why = (reason, said, None, *["nan"] * is_nan)
                 return without_value(*why, values=found, ruled=none)
             noises = noises_of(beside.standard_error, [each.name for each in self.objectives])

@@ -187,7 +187,7 @@ def finish(study: optuna.Study, trial: Trial, result: Result) -> FrozenTrial:
     def tell() -> FrozenTrial:
         with contextlib.suppress(UpdateFinishedTrialError):
             _note_beside(study, trial, result)
-            if state == TrialState.FAIL:
+            if state == TrialState.FAIL or result.is_excluded:
                 _note_failure(trial, result)
         # A second attempt may find that the first one did arrive
         if state == TrialState.COMPLETE:

@@ -21,8 +21,7 @@ from stoic.integrations.optuna.objectives import CENSORED, NOISE, VALUES
 from stoic.integrations.optuna.possible import POSSIBLE, PossibleValues
 from stoic.integrations.optuna.pruner import StoicPruner
 from stoic.integrations.optuna.sampler import StoicSampler
-from stoic.integrations.optuna.synced_learner import failure_kind
-from stoic.integrations.optuna.unmodelled import CONFIRM, FAILED
+from stoic.integrations.optuna.unmodelled import CONFIRM, FAILED, failure_kind
 from stoic.integrations.recipe import RECIPE, Recipe
 from stoic.recipes import robust
 

@@ -41,8 +41,8 @@ from stoic.integrations.optuna.objectives import check_single_objective, trials_
 from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.permitted import permitted
 from stoic.integrations.optuna.possible import is_result
-from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
-from stoic.integrations.optuna.unmodelled import CONFIRM, modelled_space, violates
+from stoic.integrations.optuna.synced_learner import SyncedLearner
+from stoic.integrations.optuna.unmodelled import CONFIRM, failure_kind, modelled_space, violates
 from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
 from stoic.models.constraints import Constraints
 from stoic.posteriors.base import Posterior

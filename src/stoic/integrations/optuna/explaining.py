@@ -34,7 +34,7 @@ from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.penalties import penalties, too_good
 from stoic.integrations.optuna.permitted import permitted
 from stoic.integrations.optuna.possible import PossibleValues, is_result, stored_possible
-from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
+from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import (
     alone,
     changed,
@@ -43,11 +43,12 @@ from stoic.integrations.optuna.undecided import (
     steep,
     summit,
     undecided,
-)
+)  # fmt: skip
 from stoic.integrations.optuna.unmodelled import (
     Parameters,
     all_unusable,
     declared_constraints,
+    failure_kind,
     modelled_space,
     unmodelled,
     unusable_records,

@@ -25,12 +25,13 @@ from stoic.integrations.optuna.objectives import (
     values_of,
 )
 from stoic.integrations.optuna.permitted import permitted
-from stoic.integrations.optuna.synced_learner import SyncedLearner, failure_kind
+from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import plain, undecided
 from stoic.integrations.optuna.unmodelled import (
     Parameters,
     all_unusable,
     declared_constraints,
+    failure_kind,
     modelled_space,
     unmodelled,
     violates,

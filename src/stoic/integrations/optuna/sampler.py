@@ -549,10 +549,11 @@ class StoicSampler(BaseSampler):
         if done and (unmet := fixed_params(trial).keys() - trial.params.keys()):
             trials = study.get_trials(deepcopy=False)
             there = {name for t in trials for name in t.distributions}
-            said = {name for t in trials[: trial.number] for name in fixed_params(t)}
-            # A branch may not have been met yet: what is like no other is no slip
+            ended = [t for t in trials[: trial.number] if t.state == TrialState.COMPLETE]
+            said = {name for t in ended for name in fixed_params(t)}
+            # A branch may not have been met yet: what is hardly like another is no slip
             for name in sorted(unmet - there - said):
-                if (near := nearest(name, sorted(there))) is not None:
+                if (near := nearest(name, sorted(there), 0.75)) is not None:
                     log.warning(
                         "Trial %d was enqueued with %s, a parameter that no trial has: did you "
                         "mean %s?", trial.number, printable(name), printable(near),

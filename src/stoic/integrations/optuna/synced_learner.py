@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic import recipes
 from stoic.balancing import Balanced
-from stoic.data import DISTRUSTED, FAILURES, Array, Booleans, Choice, FailureKind, Observations
+from stoic.data import DISTRUSTED, Array, Booleans, Choice, Observations
 from stoic.domains import Finite
 from stoic.integrations.optuna.coordinates import Numbers
 from stoic.integrations.optuna.earlier import EarlierStudy, stored_sources
@@ -29,7 +29,7 @@ from stoic.integrations.optuna.keeper import ModelKeeper
 from stoic.integrations.optuna.noise import TypicalNoise
 from stoic.integrations.optuna.objective import RobustObjective
 from stoic.integrations.optuna.objectives import needs_one, noises_of, signs, values_of
-from stoic.integrations.optuna.partial import Unfinished, diverged, ended_early, noise_variance
+from stoic.integrations.optuna.partial import Unfinished, ended_early, noise_variance
 from stoic.integrations.optuna.penalties import Penalties
 from stoic.integrations.optuna.points import Points
 from stoic.integrations.optuna.possible import PossibleValues, stored_possible
@@ -37,12 +37,12 @@ from stoic.integrations.optuna.stored_model import method_digest, stored_model
 from stoic.integrations.optuna.times import end_of, start_of
 from stoic.integrations.optuna.turns import announced
 from stoic.integrations.optuna.unmodelled import (
-    FAILED,
     Parameters,
     excluded_by,
+    failure_kind,
     ruled_out,
     violates,
-)
+)  # fmt: skip
 from stoic.integrations.recipe import DEFAULT, Recipe, build_learner, in_direction
 from stoic.learner import Learner
 from stoic.models.constraints import Constraints
@@ -649,13 +649,3 @@ def build_with_points(
 def moved(trials: Sequence[FrozenTrial]) -> bool:
     """Return True if any trial reports what was executed."""
     return any(EXECUTED in trial.user_attrs for trial in trials)
-
-
-def failure_kind(trial: FrozenTrial) -> FailureKind | None:
-    """Kind of a trial's failure; None if that is not known, or it did not fail.
-
-    A trial without a result whose last intermediate value is not finite diverged, and is ``"bad"``.
-    """
-    said = trial.user_attrs.get(FAILED) if trial.state == TrialState.FAIL else None
-    kind = next((known for known in FAILURES if said == known), None)
-    return "bad" if kind is None and diverged(trial) else kind

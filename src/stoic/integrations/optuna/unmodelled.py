@@ -13,7 +13,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.data import FAILURES
+from stoic.data import FAILURES, FailureKind
 from stoic.integrations.optuna.choices import ChoiceNumbers
 from stoic.integrations.optuna.coordinates import Branches, Numbers
 from stoic.integrations.optuna.encoding import as_written, number_text, spanning
@@ -22,7 +22,7 @@ from stoic.integrations.optuna.internals import constraints, possible, same_rang
 from stoic.integrations.optuna.noise import too_wide
 from stoic.integrations.optuna.objective import AIM, stored_aim
 from stoic.integrations.optuna.objectives import NOISE, VALUES, measured, noises_of, states_bound
-from stoic.integrations.optuna.partial import bound_trouble, has_value, noise_variance
+from stoic.integrations.optuna.partial import bound_trouble, diverged, has_value, noise_variance
 from stoic.integrations.optuna.possible import POSSIBLE, stored_possible
 from stoic.integrations.recipe import RECIPE, stored_recipe
 
@@ -283,6 +283,16 @@ def declared_constraints(study: Study) -> dict[str, str]:
 def violates(trial: FrozenTrial) -> bool:
     """Return True if a trial violates a constraint, or is not known to satisfy it (nan)."""
     return not all(value <= 0.0 for value in constraints(trial).values())
+
+
+def failure_kind(trial: FrozenTrial) -> FailureKind | None:
+    """Kind of a trial's failure; None if that is not known, or it did not fail.
+
+    A trial without a result whose last intermediate value is not finite diverged, and is ``"bad"``.
+    """
+    said = trial.user_attrs.get(FAILED) if trial.state == TrialState.FAIL else None
+    kind = next((known for known in FAILURES if said == known), None)
+    return "bad" if kind is None and diverged(trial) else kind
 
 
 def ruled_out(trial: FrozenTrial) -> bool:
