@@ -390,8 +390,7 @@ def _or_farthest(
     if not flat and not (again and posterior.predict(peak.x[None])[1][0] <= KNOWN * unit):
         if not 0.0 < unit < math.inf or peak.height > math.log(_NEGLIGIBLE * unit):
             return peak
-        excluded = risk.constraints is not None and risk.constraints(peak.x[None])[0] < _UNLIKELY
-        if len(own) and (apart(own[:-1], own[-1], widths) > PLACE).all() and not excluded:
+        if len(own) and (apart(own[:-1], own[-1], widths) > PLACE).all():
             return peak
     if not flat and 0.0 < unit < math.inf:
         wary = _wary(view, posterior)
