@@ -223,8 +223,8 @@ class Learner(ShownRecommendation, Optimizer):
         ValueError
             If an input is not finite or not in the domain, if the numbers of inputs and results
             or choices differ, or if a noise variance is not positive, or if there is not either a
-            result or a kind of failure, or if the policy does not weigh constraints. Nothing is
-            stored then.
+            result or a kind of failure or a violated constraint, or if the policy does not weigh
+            constraints. Nothing is stored then.
         """
         excluded = y is None and failed is None and bool(constraints)
         kind: FailureKind | None = "transient" if excluded else failed

@@ -188,7 +188,8 @@ LEVELS = np.repeat([1.0, 2.0, 3.0], 14) + 1e-3 * RNG.random(42)
         (np.round(np.rint(569 * RNG.beta(8.0, 3.0, 60)) / 569, 4), 1 / 569),
         (LEVELS, 0.0),  # many values at three points
         ([*RNG.random(40), *(1e3 * np.arange(1.0, 9.0) + RNG.random(8))], 0.0),  # penalties
-        ([*SHARES, *(SHARES + 1e-9)], 1 / 228),  # sums in another order
+        ([*SHARES, *(SHARES + 1e-15)], 1 / 228),  # sums in another order
+        ([*(1e5 + CONTINUOUS[:13] / 16.0), *(1e5 + 300.0 * np.arange(4, 16))], 0.0),  # outliers
     ],
 )
 def test_results_on_a_grid_have_its_step(observed, step):
@@ -203,15 +204,15 @@ def test_differences_that_are_no_numbers_are_no_step():
 def literal_grid(y):
     """Try every difference of neighbours, the smallest first; then each made more exact."""
     y = sorted({float(value) for value in y if np.isfinite(value)})
-    least = 1e-4 * np.median([abs(value - y[len(y) // 2]) for value in y])
-    y = y[:1] + [b for a, b in itertools.pairwise(y) if b - a > least]
+    deviation = np.median([abs(value - y[len(y) // 2]) for value in y])
+    y = y[:1] + [b for a, b in itertools.pairwise(y) if b - a > 1e-12 * deviation]
     y = [value - y[len(y) // 2] for value in y]
-    steps = sorted(b - a for a, b in itertools.pairwise(y)) if len(y) >= 8 else []
-    steps = steps[: 1 + 2 * (len(y) // 10)]
+    steps = sorted(b - a for a, b in itertools.pairwise(y) if b - a > 1e-4 * deviation)
+    steps = steps[: 1 + 2 * (len(y) // 10)] if len(steps) >= 7 else []
     for reach in (8, 64, 512, 0):
         for at, step in enumerate(steps):
             off = {value: abs(value / step - round(value / step)) for value in y}
-            if sum(off[v] < 0.05 for v in y) >= 0.9 * len(y):
+            if len({round(v / step) for v in y if off[v] < 0.05}) >= 0.9 * len(y):
                 return step
             near = [v for v in y if off[v] <= 0.2 and 0 < abs(round(v / step)) <= reach]
             if near:

@@ -151,7 +151,7 @@ class ConstraintHistory:
     def __init__(self, domain: Domain, model: Model) -> None:
         self.domain = domain
         self.model = replace(model, few_good=False) if isinstance(model, LeaveOneOutGP) else model
-        self._rules: set[str] = set()  # names of constraints
+        self._rules: set[str] = set()  # names of constraints that excluded an input
         self._results: dict[str, tuple[list[Array], list[float]]] = {}
         self._posteriors: dict[str, Posterior] = {}  # caches
         self._reported: dict[str, Posterior] = {}

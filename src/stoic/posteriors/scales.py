@@ -101,27 +101,29 @@ def _least_of_few(y: Array) -> float:
 
 
 def _grid_of(values: Array) -> float:
-    """Step of the grid that most of the distinct, ascending values are on.
+    """Step of the grid that most of the distinct, ascending values are on, each at its own point.
 
     It is the smallest difference that fits or, where neighbours are printed with too few digits to
     tell, one made more exact by the values about the median, then by more of them.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        least = _FINEST * float(np.median(np.abs(values - values[len(values) // 2])))
-        values = values[np.append(True, np.diff(values) > least)]
-        if len(values) < _DISTINCT:
+        deviation = float(np.median(np.abs(values - values[len(values) // 2])))
+        values = values[np.append(True, np.diff(values) > _SAME * deviation)]
+        gaps = np.diff(values)
+        gaps = gaps[gaps > _FINEST * deviation]
+        if len(gaps) < _DISTINCT - 1:
             return 0.0
         # A value that is off the grid makes two gaps
         tried = 1 + 2 * math.floor((1.0 - _ON_GRID) * min(len(values), _SAMPLE))
-        steps = np.sort(np.diff(values))[:tried, None]
+        steps = np.sort(gaps)[:tried, None]
         values = (values - values[len(values) // 2])[:: -(-len(values) // _SAMPLE)]
         enough = _ON_GRID * len(values)
         for reach in _REACHES:
             points = np.rint(values / steps)
             off = np.abs(values / steps - points)
-            fitting = np.count_nonzero(off < _OFF, axis=1) >= enough
-            if fitting.any():
-                return float(steps[np.argmax(fitting), 0])
+            for k in np.flatnonzero(np.count_nonzero(off < _OFF, axis=1) >= enough):
+                if len(np.unique(points[k, off[k] < _OFF])) >= enough:
+                    return float(steps[k, 0])
             points[(np.abs(points) > reach) | (off > _NEAR)] = 0.0
             square = np.sum(points**2, axis=1, keepdims=True)
             least_squares = np.sum(points * values, axis=1, keepdims=True)

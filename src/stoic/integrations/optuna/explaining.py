@@ -43,7 +43,7 @@ from stoic.integrations.optuna.undecided import (
     steep,
     summit,
     undecided,
-)  # fmt: skip
+)
 from stoic.integrations.optuna.unmodelled import (
     Parameters,
     all_unusable,
@@ -491,9 +491,8 @@ def _with_model(compared: _Compared) -> Explanation:
         # What was run differs where the same was asked: another measurement of the same setting
         here |= [trial.params == chosen.params for trial in compared.at]
         repeats = int((here & (compared.trusted >= DISTRUSTED)).sum())
-        failed = [t for t in reading.trials if t.state == TrialState.FAIL]
-        failed = [t for t in failed if t.params == chosen.params]
-        failures = sum(failure_kind(trial) != "transient" for trial in failed)
+        there = (t for t in reading.trials if t.params == chosen.params)
+        failures = sum(t.state == TrialState.FAIL and failure_kind(t) != "transient" for t in there)
         aside["unmodelled"] += reading.parameters.outdated(chosen.params, reading.fixed)
     mean, std = compared.at_best(x)
     optimum = compared.decoded(recommendation.model_x)

@@ -42,7 +42,7 @@ from stoic.integrations.optuna.unmodelled import (
     failure_kind,
     ruled_out,
     violates,
-)  # fmt: skip
+)
 from stoic.integrations.recipe import DEFAULT, Recipe, build_learner, in_direction
 from stoic.learner import Learner
 from stoic.models.constraints import Constraints
@@ -327,10 +327,9 @@ class SyncedLearner:
         outputs = constraints(trial) if self.constrained else {}
         beyond = math.inf in outputs.values()  # a size that no model of it can use
         outside = beyond if self.constrained else violates(trial)
-        excluded = kind is None and self.constrained and bool(excluded_by(trial))
-        if excluded:
-            outputs = excluded_by(trial)
-        elif kind is None and (outside or ruled_out(trial)):
+        excluded = excluded_by(trial) if kind is None and self.constrained else {}
+        outputs = excluded or outputs
+        if kind is None and not excluded and (outside or ruled_out(trial)):
             kind = "infeasible"
         if kind is None and values is not None and values[0] in self.penalties.values:
             kind = "infeasible"
