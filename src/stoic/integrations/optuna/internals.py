@@ -212,7 +212,7 @@ def record_constraints(
         found = constraints_func(trial)
         try:
             values = [float(value) for value in found]
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise RefusalError(
                 "constraints_func must return a list of numbers, each at most 0 where a constraint "
                 f"is satisfied; got {found!r}."
