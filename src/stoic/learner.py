@@ -391,6 +391,11 @@ class Learner(ShownRecommendation, Optimizer):
     def constraints(self) -> Constraints | None:
         return self.surrogate.constraints(integrated=True)
 
+    def rules(self) -> Constraints | None:
+        """Return the probability that those hold which excluded an input; None without any."""
+        with self.surrogate.threads():
+            return self.surrogate.outputs.rules()
+
     def constraint_trust(self) -> dict[str, Array]:
         """Trust of each value of each constraint, in their order; nan of no finite one."""
         return self.surrogate.outputs.trust()

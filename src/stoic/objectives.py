@@ -118,6 +118,10 @@ class MultiLearner(Optimizer):
         """Return the probability that all constraints hold, for reports; None without any."""
         return self.outputs[0].constraints()
 
+    def rules(self) -> Constraints | None:
+        """Return the probability that those hold which excluded an input; None without any."""
+        return self.outputs[0].rules()
+
     def constraint_trust(self) -> dict[str, Array]:
         """Trust of each value of each constraint, in their order; nan of no finite one."""
         return self.outputs[0].constraint_trust()

@@ -134,6 +134,12 @@ def test_constraints_alone_are_those_of_a_rule():
         learner.tell(point, constraints={"rule": value})
     assert (len(learner), len(learner.failures)) == (inside.sum(), 0)
     assert learner.constraint_trust()["rule"].min() > 0.99
+    learner.tell(x[0], 1.0, constraints={"rule": values[0], "noisy": 1.0})
+    np.testing.assert_allclose(learner.rules()(x), inside, atol=1e-3)
+    assert begun()[0].rules() is None
+    learner = Learner(BOX, seed=0)
+    learner.tell(x[inside], x[inside].sum(axis=1), constraints={"rule": values[inside]})
+    learner.tell(x[~inside], constraints={"rule": values[~inside]})
     np.testing.assert_allclose(learner.constraints()(x), inside, atol=1e-3)
     chosen = learner.ask()
     learner.tell(chosen.x, constraints={"rule": 1.0})

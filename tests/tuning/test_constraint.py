@@ -149,20 +149,20 @@ TIGHT = """
 import json, sys
 x, y = float(sys.argv[1]), float(sys.argv[2])
 found = {"sum": x + y}
-print(json.dumps(found if x + y > 0.6 else {**found, "loss": x, "latency": y}))
+print(json.dumps(found if x + y > 0.15 else {**found, "loss": x, "latency": y}))
 """
 
 
 def test_trials_that_a_rule_excludes_say_nothing_of_the_program(stoic, caplog):
     """So neither a value nor another constraint is missing, and a mistake is seen in the others."""
     Path("program.py").write_text(TIGHT)
-    limits = "--constraint 'sum <= 0.6' --constraint 'latency <= 0.4' --trials 14"
+    limits = "--constraint 'sum <= 0.15' --constraint 'latency <= 0.1' --trials 14"
     out, err, code = stoic(TUNE.format(limits))
     assert (code, err, caplog.messages) == (0, "", [])
-    assert "violates sum <= 0.6" in out
+    assert "violates sum <= 0.15" in out
     excluded = [t for t in stored().trials if t.state.name == "PRUNED"]
     assert 5 <= len(excluded) < 14
-    assert all(t.user_attrs["failure"] == "violates sum <= 0.6" for t in excluded)
+    assert all(t.user_attrs["failure"] == "violates sum <= 0.15" for t in excluded)
     words = TUNE.replace("loss", "los").replace("tune", "tune --study-name typo", 1)
     out, err, code = stoic(words.format(limits.replace("14", "40")))
     assert code == 1
@@ -263,8 +263,8 @@ def test_a_function_says_which_settings_a_rule_excludes(value):
     found = tune(ruled, dict.fromkeys("abcd", "float(0, 1)"), n_trials=30, seed=2)
     states = [trial.state.name for trial in found.study.trials]
     assert set(states) == {"PRUNED", "COMPLETE"}
-    assert states[:5] == ["PRUNED"] * 5
-    assert states[10:].count("PRUNED") <= 2
+    assert states[:2] == ["PRUNED"] * 2
+    assert states.count("PRUNED") <= 8
     assert found.recommended.value < 0.02
     with pytest.raises(RefusalError, match="violates one of its constraints"):
         Measured(constraints={"sum": -1.0})

@@ -223,6 +223,19 @@ class ConstraintHistory:
             posteriors.append(posterior)
         return Constraints(tuple(posteriors), np.concatenate(unknown), tuple(classifiers))
 
+    def rules(self) -> Constraints | None:
+        """Condition the models of rules alone, each from a cold start; None without any."""
+        names = [name for name in self._results if name in self._rules]
+        classified = [name for name in names if self._labelled(name)]
+        posteriors = [
+            self._model(name)(self.domain, self._observations(name))
+            for name in names
+            if name not in classified
+        ]
+        none = np.empty((0, self.domain.dim))
+        classifiers = tuple(map(self._classifier, classified))
+        return Constraints(tuple(posteriors), none, classifiers) if names else None
+
     def trust(self) -> dict[str, Array]:
         """Trust of each value of each constraint, in the order of values; nan of no finite one.
 

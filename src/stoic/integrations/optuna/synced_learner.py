@@ -380,28 +380,28 @@ class SyncedLearner:
     ) -> dict[str, Any]:
         """Design a trial before the model decides: quasi-random parameters, on the grid.
 
-        They are those of a setting that can have what is ``fixed``, if complete trials show one.
-
-        A point where failure is likelier than a result, and than elsewhere, gives way to a later
-        one of the sequence, which no other trial has: as far as failures are confined to a region.
-        The finished trials and the number alone determine it.
+        They are those of a setting that can have what is ``fixed``, if complete trials show one. A
+        point where failure is likelier than a result, and than elsewhere, or that a rule rather
+        excludes, gives way to a later one of the sequence, which no other trial has: as far as
+        failures are confined to a region. The finished trials and the number alone determine it.
         """
         self.follow(trials)
-        chance = self._chance()
+        learner, chance = self.learner, self._chance()
+        rules = learner.rules() if isinstance(learner, Learner | MultiLearner) else None
         rng = np.random.default_rng([seed, number])
         whole = {**fixed, **self._deciding(fixed, trials, rng)} if fixed else None
         likeliest, most = None, -np.inf
-        for k in range(_LATER if chance else 1):
+        for k in range(_LATER if chance or rules else 1):
             params = self.encoding.sobol(number + k * _STRIDE, seed, fixed)
             if fixed and not self.encoding.has(params, fixed):
                 params = self.encoding.sobol(number + k * _STRIDE, seed, whole)
             x = self.points.nearest(self.encoding.encode(params)[None])[0]
             if self.learner.domain.finite:
                 params = self.encoding.decode(x)
-            p = float(chance(x[None])[0]) if chance else 1.0
+            p = math.prod(float(each(x[None])[0]) for each in (chance, rules) if each)
             if p > most:
                 likeliest, most = params, p
-            if chance is None or p >= min(0.5, chance.share):
+            if p >= min(0.5, chance.share if chance else 1.0):
                 break
         assert likeliest is not None  # there is a first point
         return likeliest
