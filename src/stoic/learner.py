@@ -212,8 +212,7 @@ class Learner(ShownRecommendation, Optimizer):
             Name of a constraint -> its value, or values, shape (n,); it holds up to 0. Each has a
             model of its own, by that of :func:`~stoic.recipes.robust`. nan: it is not known whether
             it holds. A name that is left out has no result here. They may be all there is, without
-            a result or a failure, where one is violated and so nothing was run: that one is a rule,
-            whose values are exact.
+            a result or a failure, where one is violated and so nothing was run.
         censored:
             True if the result is at most ``y``, a finite bound: a run was stopped when it could not
             become better; for all, or one per result. See :mod:`stoic.models.censored`.
@@ -247,7 +246,7 @@ class Learner(ShownRecommendation, Optimizer):
         if outputs:
             for said in self.surrogate.outputs.misspelt(outputs):
                 warnings.warn(said, UserWarning, stacklevel=2)
-            self.surrogate.outputs.tell(evaluations.x, outputs, exact=excluded)
+            self.surrogate.outputs.tell(evaluations.x, outputs, excluded)
         if self.history.pending or choice is not None:
             self.history.answer(evaluations)
 

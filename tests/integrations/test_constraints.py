@@ -336,10 +336,30 @@ def test_once_the_border_of_a_rule_is_found_what_it_excludes_is_not_explored():
     study = optuna.create_study(sampler=sampler)
     study.optimize(in_a_disc, n_trials=42)
     beyond = [t.number for t in study.trials if t.state == TrialState.PRUNED]
-    assert sum(number >= 10 for number in beyond) <= 2  # others were drawn, without a model
+    assert sum(number >= 10 for number in beyond) <= 8  # 16 where it ended beyond the border
     angles = np.linspace(0.0, 0.5 * np.pi, 100_000)
     least = ((np.cos(angles) - 1.2) ** 2 + 0.5 * (np.sin(angles) - 1.0) ** 2).min()
     assert explain(study).recommended.value < least + 1e-4
+
+
+def test_wrong_values_of_a_constraint_that_prunes_are_not_believed():
+    """It may be measured, and not computed: one in ten is far off here."""
+    rng = np.random.default_rng(52)
+
+    def measured(trial):
+        x, y = (trial.suggest_float(name, -2.0, 2.0) for name in "xy")
+        found = x * x + y * y - 1.0 + 0.05 * rng.standard_normal()
+        found = rng.choice([-3.0, 3.0]) if rng.random() < 0.1 else found
+        trial.set_user_attr("excess", found)
+        if found > 0.0:
+            raise optuna.TrialPruned
+        return (x - 1.2) ** 2 + 0.5 * (y - 1.0) ** 2
+
+    sampler = StoicSampler(seed=2, constraints_func=lambda trial: [trial.user_attrs["excess"]])
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(measured, n_trials=40)
+    best = explain(study).recommended.params  # beyond by 3.9 where it was taken for exact
+    assert -0.1 < best["x"] ** 2 + best["y"] ** 2 - 1.0 < 0.1
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -124,7 +124,7 @@ def test_what_a_learner_cannot_weigh_is_refused_and_not_stored():
 
 
 def test_constraints_alone_are_those_of_a_rule():
-    """Exact, however far apart they are, and neither a result nor a failure."""
+    """However far apart they are; and neither a result nor a failure."""
     learner = Learner(BOX, seed=0)
     x = BOX.spread(14, np.random.default_rng(0))
     values = np.exp(8.0 * limit(x)) - 1.0  # up to thousands
@@ -133,14 +133,14 @@ def test_constraints_alone_are_those_of_a_rule():
     for point, value in zip(x[~inside], values[~inside], strict=True):
         learner.tell(point, constraints={"rule": value})
     assert (len(learner), len(learner.failures)) == (inside.sum(), 0)
-    assert learner.constraint_trust()["rule"].min() > 0.99
+    assert learner.constraint_trust()["rule"].min() > 0.9
     learner.tell(x[0], 1.0, constraints={"rule": values[0], "noisy": 1.0})
-    np.testing.assert_allclose(learner.rules()(x), inside, atol=1e-3)
+    np.testing.assert_array_equal(learner.rules()(x) > 0.5, inside)
     assert begun()[0].rules() is None
     learner = Learner(BOX, seed=0)
     learner.tell(x[inside], x[inside].sum(axis=1), constraints={"rule": values[inside]})
     learner.tell(x[~inside], constraints={"rule": values[~inside]})
-    np.testing.assert_allclose(learner.constraints()(x), inside, atol=1e-3)
+    np.testing.assert_array_equal(learner.constraints()(x) > 0.5, inside)
     chosen = learner.ask()
     learner.tell(chosen.x, constraints={"rule": 1.0})
     assert not len(learner.pending)
@@ -152,26 +152,16 @@ def test_constraints_alone_are_those_of_a_rule():
     assert len(learner.surrogate.outputs._results["rule"][1]) == len(x) + 1
 
 
-def test_a_rule_that_says_no_size_is_not_exact():
-    """The jump at the limit may be anywhere between two values."""
-    history = begun()[0].surrogate.outputs
-    x = BOX.spread(12, np.random.default_rng(0))
-    history.tell(x, {"hinge": np.maximum(limit(x), 0.0), "size": limit(x)}, exact=True)
-    assert np.isnan(history._observations("hinge").noise).all()
-    assert (history._observations("size").noise < 1e-6).all()
-
-
 @pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
 def test_large_sizes_are_compressed_and_small_ones_are_not(unit):
     values = unit * np.array([-2.0, -1.0, -0.5, 1e-6, 1.0, 1e3, 1e9])
-    found, scale = _compressed(values)
-    assert scale == pytest.approx(8.0 * unit, rel=0.5)
+    found = _compressed(values)
     np.testing.assert_array_equal(np.sign(found), np.sign(values))
     assert (np.diff(found) > 0.0).all()
     np.testing.assert_allclose(found[:5], values[:5], rtol=0.02)
-    assert found[-1] < 25.0 * scale
+    assert found[-1] < 200.0 * unit
     alone = np.array([0.0, np.nan])
-    np.testing.assert_array_equal(_compressed(alone)[0], alone)
+    np.testing.assert_array_equal(_compressed(alone), alone)
 
 
 def test_an_input_without_a_value_is_no_evidence():
