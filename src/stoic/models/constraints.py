@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from stoic.models.feasibility import Feasibility
 from stoic.models.leave_one_out import LeaveOneOutGP
 from stoic.posteriors.base import Integrating, Model, Posterior
 from stoic.posteriors.mixture import Averaged, MixturePosterior
+from stoic.refusal import nearest
 
 _LEAST = 1e-10  # prior standard deviations: floor of the posterior standard deviation
 _TINY = float(np.finfo(float).tiny ** 0.5)  # the same floor where the prior variance is nearly 0
@@ -177,10 +177,10 @@ class ConstraintHistory:
         names = set(constraints)
         lacking = sorted(self._results.keys() - names)
         return [
-            f"The constraint {name!r} is new, and {near[0]!r} has no value here: if that is the "
+            f"The constraint {name!r} is new, and {near!r} has no value here: if that is the "
             "same one, start again and give it one name."
             for name in sorted(names - self._results.keys())
-            if (near := difflib.get_close_matches(name, lacking, n=1))
+            if (near := nearest(name, lacking)) is not None
         ]
 
     def tell(self, x: Array, constraints: Mapping[str, Array], excluded: bool = False) -> None:
@@ -222,16 +222,9 @@ class ConstraintHistory:
 
     def rules(self) -> Constraints | None:
         """Condition the models of rules alone, each from a cold start; None without any."""
-        names = [name for name in self._results if name in self._rules]
-        classified = [name for name in names if self._labelled(name)]
-        posteriors = [
-            self.model(self.domain, self._observations(name))
-            for name in names
-            if name not in classified
-        ]
-        none = np.empty((0, self.domain.dim))
-        classifiers = tuple(map(self._classifier, classified))
-        return Constraints(tuple(posteriors), none, classifiers) if names else None
+        alone = ConstraintHistory(self.domain, self.model)
+        alone._results = {name: of for name, of in self._results.items() if name in self._rules}
+        return alone()
 
     def trust(self) -> dict[str, Array]:
         """Trust of each value of each constraint, in the order of values; nan of no finite one.

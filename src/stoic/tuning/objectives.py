@@ -13,7 +13,7 @@ from optuna.study import StudyDirection
 from stoic.integrations.optuna.objectives import objective_names
 from stoic.objectives import MOST
 from stoic.refusal import RefusalError
-from stoic.tuning.reading import NotANumberError, NoValueError, Reading
+from stoic.tuning.reading import NoValueError, Reading
 from stoic.tuning.space import read_number
 
 Direction = Literal["minimize", "maximize"]
@@ -137,21 +137,16 @@ def goal_of(study: optuna.Study) -> str:
 
 def read_values(
     objectives: Sequence[Objective], text: str
-) -> tuple[tuple[float, ...], str | None, bool, bool]:
+) -> tuple[tuple[float, ...], dict[str, NoValueError]]:
     """Read the value of each objective from what a program printed, nan where there is none.
 
-    Also why there is none of the first such objective, or None; whether it is nan; and whether
-    none of all is there, not even nan.
+    Also why there is none, by the name of the objective.
     """
-    values, errors, failure, is_nan = [], list[NoValueError](), None, False
+    values, errors = [], {}
     for objective in objectives:
         try:
             values.append(objective.reading.find(text))
         except NoValueError as error:
             values.append(math.nan)
-            errors.append(error)
-            if failure is None:
-                is_nan = isinstance(error, NotANumberError)
-                failure = f"{objective.name} is nan" if is_nan else str(error)
-    none = len(errors) == len(values) and not any(isinstance(e, NotANumberError) for e in errors)
-    return tuple(values), failure, is_nan, none
+            errors[objective.name] = error
+    return tuple(values), errors

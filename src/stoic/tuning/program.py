@@ -265,10 +265,14 @@ class Program:
         if self.objectives:
             if beside.censored is not False:
                 return failed("a bound is of one value, and there are several objectives", said)
-            found, reason, is_nan, none = read_values(self.objectives, printed)
-            if reason is not None:
-                why = (reason, said, None, *["nan"] * is_nan)
-                return without_value(*why, values=found, ruled=none)
+            found, lacking = read_values(self.objectives, printed)
+            if lacking:
+                name, first = next(iter(lacking.items()))
+                if isinstance(first, NotANumberError):
+                    return without_value(f"{name} is nan", said, None, "nan", values=found)
+                some = any(isinstance(error, NotANumberError) for error in lacking.values())
+                none = len(lacking) == len(found) and not some
+                return without_value(str(first), said, values=found, ruled=none)
             noises = noises_of(beside.standard_error, [each.name for each in self.objectives])
             result = Result(found[0], values=found, noises=noises)
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import csv
-import difflib
 import math
 import re
 import shlex
@@ -30,7 +29,7 @@ from stoic.integrations.optuna.internals import constraint_attrs, constraints, p
 from stoic.integrations.optuna.unmodelled import FAILURE
 from stoic.integrations.reported import finite, noise_of
 from stoic.printable import printable
-from stoic.refusal import RefusalError
+from stoic.refusal import RefusalError, nearest
 from stoic.tuning.constraint import Constraint
 from stoic.tuning.failure import parse_kind
 from stoic.tuning.space import Space, check_name, parse_as
@@ -220,8 +219,8 @@ def _added(row: FrozenTrial, trial: FrozenTrial) -> str | None:
 def _meant(name: str) -> str:
     if name.lower().startswith(_ERROR):
         return f" (did you mean standard_error, or {_ERROR}NAME of several objectives?)"
-    near = difflib.get_close_matches(name.lower(), _BESIDE, n=1, cutoff=0.75)
-    return f" (did you mean {near[0]}?)" if near and name not in _BESIDE else ""
+    near = nearest(name.lower(), _BESIDE, 0.75)
+    return f" (did you mean {near}?)" if near and name not in _BESIDE else ""
 
 
 def _known_values(trial: FrozenTrial) -> list[float] | None:
