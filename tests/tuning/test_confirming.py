@@ -244,6 +244,24 @@ def test_the_noise_is_right_on_average():
     assert 0.8 < stated / true < 2.0  # rather too large: Student's factor
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "value", "run_as"),
+    [
+        ({"t": 77, "s": 2.0}, {"t": 83.0, "s": 2.0}, 3.0, {"t": 80.0, "s": 2.0}),
+        ({"t": 77.0}, {"t": 77.0}, 3.0, {"t": 77.0}),
+        ({"nozzle": "A"}, {"nozzle": "B"}, 4.0, {"nozzle": "B"}),  # the worse of the two
+        ({"t": 77.0}, None, 2.0, {"t": 77.0}),
+    ],
+)
+@pytest.mark.parametrize("around", [(), (0.0, 9.0)])
+def test_a_median_between_two_runs_is_where_both_were_run(first, last, value, run_as, around):
+    sign = 1.0 if last is None else -1.0
+    runs = [Result(2.0, executed=first), Result(4.0, executed=last)]
+    runs += [Result(far, executed={"t": 0.0}) for far in around]
+    found = repeated(runs.__getitem__, len(runs), bool, sign=sign)
+    assert (found.value, found.executed) == (value, run_as)
+
+
 def test_the_noise_of_repeats_is_left_to_the_model_of_all_trials():
     """Stated by the spread of five values, intervals of 95 % covered 57 % of 30 studies."""
     inside = 0
