@@ -393,6 +393,22 @@ def test_what_was_asked_is_asked_again_where_another_setting_was_run():
     assert sum((found.synced.run(t) == found.x).all(axis=1).any() for t in again) == 1  # merged
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_recommended_is_what_the_confirmation_compares(seed):
+    rng, space = random.Random(seed), {"x": FloatDistribution(0.0, 1.0)}
+    study = optuna.create_study(sampler=StoicSampler(seed=seed))
+    for k in range(26):
+        study.sampler = StoicSampler(seed=seed, confirm=8 if k > 17 else 0)
+        trial = study.ask(space)
+        x = min(max(trial.params["x"] + rng.uniform(-0.05, 0.05), 0.0), 1.0)
+        trial.set_user_attr(EXECUTED, {"x": x})
+        study.tell(trial, 100.0 * (x - 0.6) ** 2 + rng.gauss(0.0, 0.05))
+    found = explain(study)
+    assert found.recommended.number == found.confirmation.recommended.number
+    mean = found.confirmation.recommended.mean
+    assert found.recommended_mean == pytest.approx(mean, abs=1e-6)
+
+
 def test_what_is_hardly_feasible_is_not_settled():
     study, space = optuna.create_study(), {"x": FloatDistribution(0.0, 1.0)}
     for k in range(14):  # the limit was added to a study that ran, and has not been met

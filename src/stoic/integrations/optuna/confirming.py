@@ -122,7 +122,6 @@ class Standing:
             learner, posterior = own.single, own.single.estimate
         noise = np.median(learner.observations.own_noise(learner.posterior.prior.noise))
         places = Places(synced, trials)
-        tried, recommended = places.merged(tried, recommended)
         here = np.flatnonzero((tried == recommended).all(axis=1))
         rows = np.union1d(contenders(posterior, tried), here[:1])  # the leader is always among them
         leader = int(np.searchsorted(rows, here[0]))
@@ -197,9 +196,11 @@ class Standing:
         def example(row: int) -> FrozenTrial:
             """Return the trial that explain names, the most trusted one, and the best of those."""
             here = [t for t, there in zip(known, at, strict=True) if there[row]]
-            if not here:
+            # Not one that was asked alike and run elsewhere
+            there = [t for t in here if np.array_equal(self.synced.run(t), self.x[row])]
+            if not there:
                 return next(self._complete_at(self.x[row]))
-            return max(here, key=lambda t: (trust[number[t.number]], sign * (t.value or 0.0)))
+            return max(there, key=lambda t: (trust[number[t.number]], sign * (t.value or 0.0)))
 
         trusted = self._count(
             lambda t: t.number in number and trust[number[t.number]] >= DISTRUSTED
@@ -292,7 +293,8 @@ class Places:
 
     def __init__(self, synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> None:
         self._synced = synced
-        self._alike: dict[bytes, list[Array]] = {}  # asked, and run elsewhere -> all of its runs
+        # Asked, (d,), and run elsewhere -> all of its runs
+        self._alike: dict[bytes, list[Array]] = {}
         complete = list(filter(has_value, trials))
         moved = {self._asked(trial) for trial in complete if executed(trial) is not None}
         for trial in complete if moved else ():
@@ -303,17 +305,20 @@ class Places:
         asked = self._synced.queried(trial)
         return b"" if asked is None else asked.tobytes()
 
-    def merged(self, tried: Array, recommended: Array) -> tuple[Array, Array]:
-        """Keep one of the points ``tried`` (k, d) of each setting, the most central one."""
-        for runs in self._alike.values():
+    def merged(self, tried: Array) -> Array:
+        """Keep one of the points ``tried`` (k, d) of each setting, the most central one.
+
+        Of two, the one that is nearer to what was asked. Before one of all is recommended: it would
+        be the luckiest of the runs.
+        """
+        for asked, runs in self._alike.items():
             here = (tried[:, None] == np.array(runs)).all(axis=2).any(axis=1)
             if here.sum() > 1:
                 same = tried[here]
-                central = same[np.abs(same - same.mean(axis=0)).sum(axis=1).argmin()]
-                if (same == recommended).all(axis=1).any():
-                    recommended = central
+                centre = same.mean(axis=0) if here.sum() > 2 else np.frombuffer(asked)
+                central = same[np.abs(same - centre).sum(axis=1).argmin()]
                 tried = np.concatenate([tried[~here], central[None]])
-        return np.unique(tried, axis=0), recommended
+        return np.unique(tried, axis=0)
 
     def count(self, x: Array, trials: Iterable[FrozenTrial]) -> Integers:
         """Count the trials at each of the points ``x`` (k, d), shape (k,)."""
@@ -376,7 +381,7 @@ def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Stand
     settings = reliable(synced, trials, np.unique(settings, axis=0))
     # One without a number that was added since cannot be run again as it was
     whole = ~synced.encoding.box.apart(settings).any(axis=1)
-    settings = settings[whole] if whole.any() else settings
+    settings = Places(synced, trials).merged(settings[whole] if whole.any() else settings)
     recommended = synced.single.recommend(settings=settings).x
     return Standing.of(study, synced, trials, settings, recommended)
 

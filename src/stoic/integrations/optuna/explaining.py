@@ -19,7 +19,7 @@ from stoic.data import DISTRUSTED, Array, Booleans, Integers, Recommendation
 from stoic.defences.plateau import Plateau
 from stoic.domains import SAME, Box
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
-from stoic.integrations.optuna.confirming import Standing, confirms, reliable
+from stoic.integrations.optuna.confirming import Places, Standing, confirms, reliable
 from stoic.integrations.optuna.diagnostics import PartialRow, Row, judged, run_of, scaled
 from stoic.integrations.optuna.earlier import trust_in_sources
 from stoic.integrations.optuna.effects import total_effects
@@ -455,15 +455,17 @@ def _with_model(compared: _Compared) -> Explanation:
     best = reading.best(filter(compared.has_given, reading.feasible))
     if not compared.at:
         return _without_model(reading, best, aside)
-    tried = compared.tried()
+    tried, standing = compared.tried(), None
+    confirmed = any(confirms(t) and t.state.is_finished() for t in reading.trials)
+    if confirmed := confirmed and reading.aim is None and not reading.fixed:
+        tried = Places(synced, reading.trials).merged(tried)
     recommendation, instead_of = compared.recommend(tried), None
     may_differ = len(tried) and reading.given and reading.aim is None
     if may_differ and (free := compared.clearly_better(recommendation)) is not None:
         instead_of = compared.representative(compared.nearest(recommendation.x)).number
         tried, recommendation = tried[:0], free
-    x, standing = recommendation.x, None
-    confirmed = any(confirms(t) and t.state.is_finished() for t in reading.trials)
-    if confirmed and reading.aim is None and not reading.fixed:
+    x = recommendation.x
+    if confirmed:
         standing = Standing.of(reading.study, synced, reading.trials, tried, x)
     untried = compared.decoded(x)
     rows, falling = compared.rows()
