@@ -707,6 +707,7 @@ def test_what_is_given_is_given_and_what_it_was_is_told(stoic, unexplained):
     refused = stoic(*told, "--executed", "heat=101")
     assert (refused.code, refused.err.count("\n")) == (2, 1)
     assert "outside of its range, 0 to 100" in refused.err
+    assert refused.err.endswith("For this trial give 100, where it would count.\n")
     assert stoic(*told, "--executed", "heat=66", "--standard-error", "0.1").code == 0
     last = json.loads(stoic("trials", "-f", "json").out)[-1]
     assert last["user_attrs"]["stoic:executed"] == {"heat": 66.0}

@@ -205,10 +205,10 @@ def test_ask_and_tell_one_value_for_each_objective(stoic):
 def test_each_objective_has_a_standard_error(stoic):
     stoic(f"create-study stoic --param 'x=float(0, 1)' {GOAL}")
     for error, said in (
-        ("0.1", "standard-error must be a number above 0 for each of loss, gain, got 0.1:"),
-        ("loss=0.1", "The standard error of gain is missing."),
+        ("0.1", "standard-error must be a number above 0, for each of loss, gain or nan, got 0.1:"),
+        ("loss=nan", "above 0, for each of loss, gain or nan, got loss=nan:"),
         ("loss=0.1 --standard-error gian=1", "'gian' is none"),
-        ("0.1 --standard-error 0", "above 0 for each of loss, gain, got 0.1 and 0:"),
+        ("0.1 --standard-error 0", "above 0, for each of loss, gain or nan, got 0.1 and 0:"),
     ):
         stoic("ask")
         _, err, code = stoic(f"tell 0 1 2 --standard-error {error}")
@@ -221,7 +221,11 @@ def test_each_objective_has_a_standard_error(stoic):
         assert stoic(f"tell {number} 0.3 12 {error}")[2] == 0
     noises = [trial.user_attrs[NOISE] for trial in stored().trials[:2]]
     assert noises == [pytest.approx([0.01, 4.0])] * 2
-    _, err, code = stoic("tell 2 0.3 12 --standard-error many --standard-error 1")
+    for number, error in ((2, "gain=2"), (3, "loss=nan --standard-error gain=2")):
+        assert stoic(f"tell {number} 0.3 12 --standard-error {error}")[2] == 0
+        assert stored().trials[number].user_attrs[NOISE] == [None, 4.0]
+    stoic("ask")
+    _, err, code = stoic("tell 4 0.3 12 --standard-error many --standard-error 1")
     assert (code, "A standard error must be a number, got 'many'" in err) == (2, True), err
 
 

@@ -179,17 +179,25 @@ def test_what_stands_beside_the_value(text, beside):
 
 
 # The square of the last is 0
-@pytest.mark.parametrize("error", ["small", 0, -1, None, math.inf, True, 1e-200])
+@pytest.mark.parametrize("error", ["small", 0, -1, math.inf, True, 1e-200])
 def test_a_standard_error_is_a_number_above_0(error):
     assert noise_of(error) is None
     assert noises_of([1.0, error], "ab") is None
     assert noises_of({"a": 1.0, "b": error}, "ab") is None
 
 
+def test_the_standard_error_of_some_objectives_may_be_unknown():
+    assert noise_of(None) is None
+    for some in ([None, 2.0], [math.nan, 2.0], {"b": 2.0}, {"a": None, "b": 2.0}):
+        assert noises_of(some, "ab") == (None, 4.0)
+    for none in ([None, math.nan], {}, {"a": None}):
+        assert noises_of(none, "ab") is None
+
+
 def test_standard_errors_are_a_list_or_by_name():
     assert noise_of(2) == 4.0
     assert noises_of([0.5, 2], "ab") == noises_of({"b": 2.0, "a": 0.5}, "ab") == (0.25, 4.0)
-    for wrong in (2.0, [2.0], [1.0, 1.0, 1.0], {"a": 1.0}, {"a": 1.0, "b": 1.0, "c": 1.0}, "12"):
+    for wrong in (2.0, [2.0], [1.0, 1.0, 1.0], {"c": 1.0}, {"a": 1.0, "b": 1.0, "c": 1.0}, "12"):
         assert noises_of(wrong, "ab") is None
 
 

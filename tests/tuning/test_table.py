@@ -406,7 +406,7 @@ def test_a_column_says_what_was_run_instead(table):
     read = table("x,k,value,user_attrs_stoic:executed\n0.5,a,1,\"{'x': 7.0, 'y': nan}\"\n")
     assert read.trials[0].user_attrs[EXECUTED] == {"x": 7.0, "y": None}
     for cell, reason in (
-        ("1.5", "x was 1.5, outside of its range"),
+        ("1.5", "x was 1.5, outside of its range.* For this trial give 1, where it"),
         ("hot", "x cannot have been 'hot': a finite number is needed"),
     ):
         with pytest.raises(RefusalError, match=f"line 2: .*{reason}"):

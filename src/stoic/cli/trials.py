@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -419,6 +420,8 @@ def tell(
         raise RefusalError(f"state must be complete, pruned or fail, got {state!r}.")
     kind = None if failed is None else parse_kind(failed, "failed")
     study = place.load()
+    if censored:
+        check_single(study, "--censored", "tell the values that are known, and nan for others")
     values = in_order(study, named) if named else values
     noise = _noise(study, standard_error) if standard_error else None
     with in_one_sentence(f"Could not tell trial {trial_number}"):
@@ -447,7 +450,7 @@ def tell(
         note(f"note: trial {ended.number} had ended before, and what was told now is left out.")
 
 
-def _noise(study: optuna.Study, words: list[str]) -> float | tuple[float, ...]:
+def _noise(study: optuna.Study, words: list[str]) -> float | tuple[float | None, ...]:
     """Noise variance of a value, or of each of several, from their standard errors."""
     from stoic.integrations.optuna.objectives import objective_names
     from stoic.integrations.reported import noise_of, noises_of
@@ -456,12 +459,13 @@ def _noise(study: optuna.Study, words: list[str]) -> float | tuple[float, ...]:
 
     names = objective_names(study)
     if any("=" in word for word in words):
-        errors = in_order(study, parse_values(words, "standard error"), "standard error")
+        given = parse_values(words, "standard error")
+        errors = in_order(study, dict.fromkeys(names, math.nan) | given, "standard error")
     else:
         errors = [read_number("A standard error", word) for word in words]
     noise = noises_of(errors, names) if names else noise_of(errors[0])
     if noise is None or (not names and len(errors) > 1):
-        of_each = f" for each of {', '.join(map(printable, names))}" if names else ""
+        of_each = f", for each of {', '.join(map(printable, names))} or nan" if names else ""
         raise RefusalError(
             f"standard-error must be a number above 0{of_each}, got {' and '.join(words)}: leave "
             "it out where it is not known."

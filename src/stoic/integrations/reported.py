@@ -14,15 +14,21 @@ def noise_of(standard_error: object) -> float | None:
     return error * error if 0.0 < error * error < math.inf else None
 
 
-def noises_of(standard_errors: object, names: Sequence[str]) -> tuple[float, ...] | None:
-    """Noise variance of each objective, from a list or by name; None if one of them has none."""
+def noises_of(standard_errors: object, names: Sequence[str]) -> tuple[float | None, ...] | None:
+    """Noise variance of each objective, from a list or by name; None for one where it is unknown.
+
+    That is nan or null, or left out by name. None alone if all are, or one is no number above 0.
+    """
     by_name = standard_errors
     if isinstance(standard_errors, list | tuple) and len(standard_errors) == len(names):
         by_name = dict(zip(names, standard_errors, strict=True))
-    if not isinstance(by_name, Mapping) or by_name.keys() != set(names):
+    if not isinstance(by_name, Mapping) or not by_name.keys() <= set(names):
         return None
-    found = [noise for name in names if (noise := noise_of(by_name[name])) is not None]
-    return tuple(found) if len(found) == len(names) else None
+    known = {name: error for name, error in by_name.items() if error is not None and error == error}
+    noises = {name: noise_of(error) for name, error in known.items()}
+    if not noises or None in noises.values():
+        return None
+    return tuple(noises.get(name) for name in names)
 
 
 def as_number(value: object) -> float:

@@ -29,14 +29,15 @@ from stoic.satisficing import Certificate, Spot, certify, check_power, least_fra
 
 log = logging.getLogger(__name__)
 
+PATIENCE = 10  # rounds in a row before a warning: a model of few observations is overconfident
 _FAR = 4.0  # units: length of the moves of refined points
 
 
 class Progress(NamedTuple):
-    """State of the policy: candidates, and ``said``, true once tau was logged as unreachable."""
+    """State of the policy: candidates, and for how many rounds in a row tau was out of reach."""
 
     points: Array
-    said: bool
+    missed: int
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Satisficing(Policy):
     -----
     Where not even the upper bound reaches tau, the point of the largest upper bound is chosen; on a
     ``Box`` by gradient ascent, as by :class:`~stoic.policies.ucb.UCB`. The
-    note ``reachable`` is then false, and the policy logs it the first time.
+    note ``reachable`` is then false, and after ten rounds in a row the policy logs it, once.
 
     Every choice carries, as notes: ``threshold``; ``reachable``; ``optimistic``, the fragility or
     radius that it was chosen for, infinitely bad of one that seeks; and the numbers of a
@@ -150,7 +151,7 @@ class Satisficing(Policy):
             )
 
     def start(self, domain: Domain) -> Progress:
-        return Progress(candidates(domain, self.candidates, self.distance), False)
+        return Progress(candidates(domain, self.candidates, self.distance), 0)
 
     def choose(self, view: View, state: Progress, n: int) -> tuple[list[Choice], Progress]:
         begun = len(view.surrogate.history) + len(view.failures.x) + len(view.pending)
@@ -175,8 +176,10 @@ class Satisficing(Policy):
         highest = float(upper[here.rows].max())
         tau = self._threshold(lower[here.rows])
         reachable = highest >= tau
-        said = state.said
-        if not (reachable or said or self.quiet):
+        missed, said = state.missed, state.missed == PATIENCE
+        if not said:
+            missed = 0 if reachable else missed + 1
+        if missed == PATIENCE and not (said or self.quiet):
             log.warning(
                 "The threshold %g is out of reach: the upper confidence bound is %g at most. The "
                 "point with the highest bound is chosen instead. Lower the threshold, or use "
@@ -184,7 +187,6 @@ class Satisficing(Policy):
                 tau,
                 highest,
             )
-            said = True
 
         best_observed = self._best_observed(view, state, tau) if self.probe else None
 
@@ -207,7 +209,7 @@ class Satisficing(Policy):
             return here.choice(row, {**notes, "centre": here.points[spot.row].tolist()})
 
         choices = view.one_by_one(hallucinated, n, pick)
-        return choices, Progress(state.points, said)
+        return choices, Progress(state.points, missed)
 
     def recommend(
         self, view: View, state: Progress, band: Band, tried: Array

@@ -16,8 +16,8 @@ import optuna
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.integrations.optuna import Explanation
-from stoic.integrations.optuna.confirming import confirmations
-from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
+from stoic.integrations.optuna.confirming import confirmations, confirms
+from stoic.integrations.optuna.internals import begin_trial, fixed_attrs, fixed_params
 from stoic.integrations.optuna.objectives import check_single_objective, signs
 from stoic.integrations.optuna.possible import PossibleValues, is_result
 from stoic.integrations.optuna.unmodelled import Parameters
@@ -378,7 +378,9 @@ def ask_for(
     for k in range(count):
         # study.ask() would take a queued trial, which has values of its own
         trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
-        choose_or_end(trial, space, branches)
+        # A setting that lacks a parameter is measured without it
+        own = fixed_params(trial) if confirms(trial) else space
+        choose_or_end(trial, {name: d for name, d in space.items() if name in own}, branches)
         if not k and changed and given != known:
             # Read again: another one may have been added meanwhile
             record_space(study, (known_space(study) or {}) | changed)

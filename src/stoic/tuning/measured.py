@@ -82,8 +82,8 @@ class Measured:
         named = isinstance(self.values, Mapping)
         errors: Any = self.standard_error
         if named:
-            alike = isinstance(errors, Mapping) and set(errors) == set(self.values or ())
-            errors = list(errors.values()) if alike else ()
+            alike = isinstance(errors, Mapping) and set(errors) <= set(self.values or ())
+            errors = [errors.get(name) for name in self.values or ()] if alike else ()
         try:
             errors = np.asarray(errors, dtype=float)
         except (TypeError, ValueError):  # no numbers
@@ -185,14 +185,15 @@ def _several(
     if errors is not None and found.values is not None:
         if not isinstance(errors, Mapping):
             errors = dict(zip(names, errors, strict=True))
+        errors = {name: float(e) for name, e in errors.items() if e is not None}
         known = zip(order, values, strict=True)
-        values = tuple(math.nan if math.isinf(float(errors[n])) else value for n, value in known)
+        values = tuple(math.nan if math.isinf(errors.get(n, 0.0)) else value for n, value in known)
     result = Result(values[0], executed=run_as, constraints=limits, values=values)
     if nans := sum(map(math.isnan, values)):
         reason = f"{nans} of {len(values)} values are nan"
         return replace(result, value=None, failure=reason)
     if isinstance(errors, Mapping):
-        result = replace(result, noises=noises_of({n: float(e) for n, e in errors.items()}, order))
+        result = replace(result, noises=noises_of(errors, order))
     return result
 
 

@@ -120,8 +120,7 @@ def in_order(study: optuna.Study, values: Mapping[str, float], what: str = "valu
             raise RefusalError(f"The study {study.study_name!r} has {there}, and {name!r} is none.")
     for name in names:
         if name not in values:
-            hint = ": nan if it is not known" if what == "value" else ""
-            raise RefusalError(f"The {what} of {name} is missing{hint}.")
+            raise RefusalError(f"The {what} of {name} is missing: nan if it is not known.")
     return [values[name] for name in names]
 
 

@@ -60,7 +60,7 @@ class Result:
         Value of each objective, if there are several: ``value`` is the first one then. If it
         failed, what there is of them, nan for the others.
     noises:
-        Noise variance of each of them, None if unknown.
+        Noise variance of each of them, None for one where it is unknown; None if all are.
     unused:
         What was given as a standard error, and is none.
     pruned:
@@ -82,7 +82,7 @@ class Result:
     constraints: Mapping[str, float] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     values: tuple[float, ...] = ()
-    noises: tuple[float, ...] | None = None
+    noises: tuple[float | None, ...] | None = None
     unused: object = None
     pruned: bool = False
     bound: float | None = None

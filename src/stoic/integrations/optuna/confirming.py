@@ -197,7 +197,7 @@ class Standing:
             """Return the trial that explain names, the most trusted one, and the best of those."""
             here = [t for t, there in zip(known, at, strict=True) if there[row]]
             # Not one that was asked alike and run elsewhere
-            there = [t for t in here if np.array_equal(self.synced.run(t), self.x[row])]
+            there = [t for t in here if (self.synced.run(t) == self.x[row]).all()]
             if not there:
                 return next(self._complete_at(self.x[row]))
             return max(there, key=lambda t: (trust[number[t.number]], sign * (t.value or 0.0)))

@@ -110,6 +110,18 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
     return min(max(value, low), high)
 
 
+def check_typed(name: str, value: object, space: dict[str, BaseDistribution]) -> Any:
+    """As ``check_executed`` where somebody types the value: outside of the range it may be a slip.
+
+    Then the error says what to give if it is none.
+    """
+    try:
+        return check_executed(name, value, space)
+    except OutsideError as outside:
+        end = f"{outside.nearest:g}"
+        raise RefusalError(f"{outside} For this trial give {end}, where it would count.") from None
+
+
 def unknown(name: str, space: Iterable[str]) -> str:
     """Word the error that there is no such parameter, and which may have been meant."""
     return f"There is no parameter {name!r}: {meant(name, sorted(space))}"

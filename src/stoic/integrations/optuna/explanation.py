@@ -16,6 +16,7 @@ from stoic.integrations.optuna.certified import Certified
 from stoic.integrations.optuna.confirmed import Confirmation
 from stoic.integrations.optuna.diagnostics import PartialRow, Row
 from stoic.integrations.optuna.earlier import SourceTrust
+from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.possible import PossibleValues
 from stoic.printable import ShownAsText, at_least, printable, probability, written
 
@@ -367,6 +368,18 @@ def setting(params: Mapping[str, Any]) -> str:
     return "  ".join(f"{name}={_shown(value)}" for name, value in params.items())
 
 
+def setting_lines(trial: FrozenTrial) -> list[str]:
+    """Format the setting of a trial below its values, and what was run instead."""
+    instead = f"was {ran}" if (ran := run_as(trial)) else ""
+    return [f"{'':15}{line}" for line in (setting(trial.params), instead) if line]
+
+
+def run_as(trial: FrozenTrial) -> str:
+    """Format what was run instead of a trial's setting; empty if that was."""
+    ran = run_with(trial)
+    return f"run as {setting(ran)}" if ran != trial.params else ""
+
+
 def _shown(value: object) -> str:
     return repr(value) if isinstance(value, str) and _looks_otherwise(value) else str(value)
 
@@ -419,7 +432,7 @@ def _front_lines(known: Explanation) -> list[str]:
         named = zip(known.objectives, point.estimates, strict=True)
         estimates = ", ".join(f"{name} {estimate}" for name, estimate in named)
         lines.append(f"  trial {point.trial.number}: {estimates}")
-        lines.append(f"               {setting(point.trial.params)}")
+        lines += setting_lines(point.trial)
     lines += rest(len(known.front))
     if known.feasible is not None:
         lines.append(f"feasible       each with probability {at_least(known.feasible)}")
@@ -445,7 +458,7 @@ def best_lines(known: Explanation) -> list[str]:
         lines.append(
             f"observed best  trial {best.number}: observed {written(best.value, sd)}{note}"
         )
-        lines.append(f"               {setting(best.params)}")
+        lines += setting_lines(best)
     if known.untried is not None:
         alone = "no such trial is trusted"
         if known.instead_of is not None:
@@ -467,10 +480,7 @@ def best_lines(known: Explanation) -> list[str]:
             f"{estimated(known.recommended_mean, sd)}, observed "
             f"{written(known.recommended.value, sd)}{known.caveats}{known.others()}{unjudged}"
         )
-        lines.append(f"               {setting(known.recommended.params)}")
-        run = {row.number: row.executed for row in known.rows}.get(known.recommended.number)
-        if run is not None and run != known.recommended.params:
-            lines.append(f"               was run as {setting(run)}")
+        lines += setting_lines(known.recommended)
     if known.feasible is not None:
         own = known.recommended is not None and known.recommended.number in known.infeasible
         though = ", though its own values violate a constraint" * own

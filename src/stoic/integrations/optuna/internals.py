@@ -75,9 +75,12 @@ def fixed_attrs(fixed: Mapping[str, Any]) -> dict[str, Any]:
     return {_FIXED: dict(fixed)} if fixed else {}
 
 
-def fixed_params(trial: FrozenTrial) -> dict[str, Any]:
-    """Parameters that a trial was given by ``enqueue_trial`` or :func:`fixed_attrs`."""
-    queued = queued_params(trial)
+def fixed_params(trial: Trial | FrozenTrial) -> dict[str, Any]:
+    """Parameters that a trial was given by ``enqueue_trial`` or :func:`fixed_attrs`.
+
+    ``Trial._cached_frozen_trial``, since 3.0, has what :func:`fix` gave it.
+    """
+    queued = queued_params(trial._cached_frozen_trial if isinstance(trial, Trial) else trial)
     return dict(queued) if isinstance(queued, dict) else {}
 
 
@@ -91,7 +94,7 @@ def leaves_out(trial: Trial, name: str) -> bool:
 
     Then none of its branches has it. Not asked of the sampler where all is given.
     """
-    if name in fixed_params(trial._cached_frozen_trial):
+    if name in fixed_params(trial):
         return False
     chosen = trial.relative_params  # first: it finds the space, too
     return name in (trial.relative_search_space or ()) and name not in chosen

@@ -60,6 +60,7 @@ from stoic.integrations.recipe import (
     record_recipe,
     stored_recipe,
 )
+from stoic.policies.satisficing import PATIENCE
 from stoic.printable import printable
 from stoic.refusal import RefusalError, check_at_least, nearest
 
@@ -67,8 +68,6 @@ log = logging.getLogger(__name__)
 
 _CHOOSING = threading.Lock()  # of this process; a lock in a sampler could not be pickled
 _READING = threading.Lock()
-
-_PATIENCE = 10  # trials in a row with a threshold out of reach before a warning
 
 
 class StoicSampler(BaseSampler):
@@ -464,14 +463,14 @@ class StoicSampler(BaseSampler):
     def _log_out_of_reach(self, synced: SyncedLearner, choice: Choice) -> None:
         """Log once for a study that its threshold has been out of reach for a while.
 
-        In the user's units and direction. A model of few observations is easily overconfident.
+        In the user's units and direction.
         """
         row = self._out_of_reach.get(synced.study, 0)
-        if row > _PATIENCE:
+        if row > PATIENCE:
             return  # it was said
         row = 0 if choice.notes.get("reachable", True) else row + 1
         self._out_of_reach[synced.study] = row
-        if row <= _PATIENCE:
+        if row <= PATIENCE:
             return
         threshold = choice.notes["threshold"]
         assert isinstance(threshold, float)

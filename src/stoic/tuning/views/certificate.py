@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stoic.data import DISTRUSTED
 from stoic.integrations.optuna import Certified, Explanation, explain
 from stoic.integrations.optuna.certified import SHOWN
-from stoic.integrations.optuna.explanation import certificate_lines, setting
+from stoic.integrations.optuna.explanation import certificate_lines, setting_lines
 from stoic.integrations.optuna.objective import RobustArguments, RobustObjective
 from stoic.integrations.recipe import Recipe
 from stoic.printable import printable
@@ -94,8 +94,7 @@ class Certificates:
         for which, (trial, found) in self.both.items():
             where = ", where inputs move" * (which == "recommended")
             lines.append(f"{which:<14} trial {trial.number}{where}: observed {trial.value:.6g}")
-            lines.append(f"               {setting(trial.params)}")
-            lines += certificate_lines(found)
+            lines += setting_lines(trial) + certificate_lines(found)
         best = self.explanation.observed_best
         if best is not None and (trust := self.explanation.trust_of(best.number)) < DISTRUSTED:
             lines.append(

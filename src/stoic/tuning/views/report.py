@@ -24,6 +24,7 @@ from stoic.integrations.optuna.explanation import (
     excluded_lines,
     expected,
     residual,
+    run_as,
     setting,
     unfinished_lines,
 )
@@ -168,11 +169,7 @@ class Report:
             text = f"trial {recommended.number}, observed {observed}{known.caveats}"
             if known.feasible is not None:
                 text += f", feasible with probability {probability(known.feasible)}"
-            row = rows.get(recommended.number)
-            if row is not None and row.executed not in (None, recommended.params):
-                assert row.executed is not None
-                text += f", run as {setting(row.executed)}"
-            text += known.others("±")
+            text += _run_as(recommended) + known.others("±")
             cards.append(Card("Recommended", estimate, text, setting(recommended.params)))
         if known.repeated is not None:
             cards.append(Card("Repeated", text=known.repeated))
@@ -184,7 +181,7 @@ class Report:
         if best is not None:
             trust = rows[best.number].trust if best.number in rows else math.nan
             doubt = f", distrusted (trust {trust:.2f})" if trust < DISTRUSTED else ""
-            text = f"trial {best.number}{doubt}"
+            text = f"trial {best.number}{doubt}{_run_as(best)}"
             value = written(best.value, known.recommended_std)
             cards.append(Card("Observed best", value, text, setting(best.params)))
         if summary.command is not None:
@@ -197,7 +194,7 @@ class Report:
             (
                 point.trial.number,
                 *point.estimates,
-                setting(point.trial.params),
+                setting(point.trial.params) + _run_as(point.trial),
             )
             for point in (() if known is None else known.front)
         ]
@@ -235,6 +232,11 @@ class Report:
             for reason, numbers in self.summary.failures.items()
             for number in numbers
         )  # fmt: skip
+
+
+def _run_as(trial: FrozenTrial) -> str:
+    ran = run_as(trial)
+    return ran and f", {ran}"
 
 
 def _installed(name: str) -> Any:

@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import Certified, Explanation, Row
+from stoic.integrations.optuna.executed import executed
 from stoic.integrations.optuna.explanation import SHOWN, best_lines, doubt_lines, rest, some
 from stoic.integrations.optuna.unmodelled import FAILURE, all_unusable, unmodelled
 from stoic.integrations.recipe import Recipe
@@ -258,7 +259,12 @@ def _recommended_record(known: Explanation) -> dict[str, Any] | None:
 
 
 def _trial_record(trial: FrozenTrial) -> dict[str, Any]:
-    return {"number": trial.number, "params": trial.params, "value": number(trial.value)}
+    return {"number": trial.number, **_setting(trial), "value": number(trial.value)}
+
+
+def _setting(trial: FrozenTrial) -> dict[str, Any]:
+    ran = executed(trial)
+    return {"params": trial.params} | ({} if ran is None else {"executed": ran.params})
 
 
 def of_objective(row: Row) -> dict[str, Any]:
@@ -275,13 +281,13 @@ def front_record(known: Explanation) -> dict[str, Any]:
     return {
         "objectives": list(known.objectives),
         "observed_front": [
-            {"number": trial.number, "params": trial.params, "values": named(trial.values)}
+            {"number": trial.number, **_setting(trial), "values": named(trial.values)}
             for trial in known.observed_front
         ],
         "front": [
             {
                 "number": point.trial.number,
-                "params": point.trial.params,
+                **_setting(point.trial),
                 "mean": named(point.mean),
                 "std": named(point.std),
                 "lower": named(point.interval[:, 0]),
