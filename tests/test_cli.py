@@ -524,6 +524,9 @@ def test_a_setting_is_measured_again_by_hand(stoic):
     assert "1 measurement" in stoic("show", "s").out
     more = stoic("ask", "s", "--confirm", "1")
     assert "1 of 1 trials go on with the search" in more.err
+    # Without a parameter that no result has yet
+    assert "y" in json.loads(stoic("ask", "s", "--param", "y=float(0, 1)").out)["params"]
+    assert json.loads(stoic("ask", "s", "--confirm", "2").out)["params"] in tried
 
 
 def test_values_that_cannot_be_are_said_and_kept(stoic):

@@ -391,6 +391,7 @@ def test_what_excludes_a_trial_without_a_size_is_a_failure():
     bound = {"stoic:censored": 4.0}
     state = TrialState.PRUNED
     add(study, {"x": 0.6}, X, None, state=state, attrs=bound, system={"constraints": [1.0, 1.0]})
+    assert explain(study).infeasible == (1, 2, 3, 4, 5)
     study.ask(X)
     synced = study.sampler._synced
     assert synced.learner.failures.kinds == ("infeasible", "infeasible")

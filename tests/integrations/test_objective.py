@@ -14,6 +14,7 @@ from stoic import recipes
 from stoic.integrations.optuna import AIM, EXECUTED, StoicSampler, explain
 from stoic.integrations.optuna.certified import SHOWN
 from stoic.integrations.optuna.encoding import Encoding
+from stoic.integrations.optuna.internals import constraint_attrs
 from stoic.integrations.optuna.objective import RobustObjective, merge_over, record_aim, stored_aim
 from stoic.learner import Learner
 from stoic.policies import Satisficing, StableOpt
@@ -187,6 +188,27 @@ def test_a_threshold_out_of_reach_is_said_once_in_the_users_units(sign, caplog):
     assert side in found.unreachable()
     assert found.within == {}
     assert f"value {'> -5' if sign > 0.0 else '< 5'} is possible" in found.sentence()
+
+
+def test_where_no_setting_reaches_the_threshold_the_best_worst_value_counts():
+    study, space = optuna.create_study(direction="maximize"), {"x": FloatDistribution(0.0, 1.0)}
+    for x in np.linspace(0.0, 1.0, 41).tolist():  # a narrow summit, and a lower broad one
+        value = math.exp(-(((x - 0.2) / 0.1) ** 2)) + 0.8 * math.exp(-(((x - 0.7) / 0.2) ** 2))
+        add(study, {"x": x}, space, value)
+    known = explain(study, aim=RobustObjective(threshold=1.5, tolerance={"x": 0.1}))
+    assert known.observed_best.params["x"] == pytest.approx(0.2)
+    assert known.recommended.params["x"] == pytest.approx(0.7)
+    assert known.certified.within == {}
+
+
+def test_of_settings_that_reach_the_threshold_constraints_hold_where_one_is_moved():
+    study, space = optuna.create_study(), {"x": FloatDistribution(0.0, 1.0)}
+    for x in np.linspace(0.0, 1.0, 41).tolist():  # allowed up to .6, just beyond the minimum
+        limit = constraint_attrs({"heat": 10.0 * (x - 0.6)})
+        add(study, {"x": x}, space, 10.0 * (x - 0.58) ** 2, system=limit)
+    known = explain(study, aim=RobustObjective(threshold=0.3, tolerance={"x": 0.06}))
+    assert 0.45 < known.recommended.params["x"] < 0.54
+    assert known.certified.constraints_radius >= 1.0
 
 
 def test_that_nothing_is_promised_outside_of_the_range_is_said():

@@ -258,6 +258,11 @@ def test_with_several_objectives_a_trial_that_says_what_was_run_counts_once(stoi
         stoic("ask")
         stoic(f"tell {number} 0.{number + 3} 12 {executed}")
     assert "executed       1 of 3 trials say what was run" in stoic("show")[0]
+    stoic("ask")
+    stoic("tell 3 0.1 30 --executed x=0.5")
+    assert "was run as x=0.5\n" in stoic("show")[0]
+    front = json.loads(stoic("show --json")[0])["front"]
+    assert {"x": 0.5} in [point.get("executed") for point in front]
 
 
 def test_nothing_is_confirmed_and_no_trial_is_left(stoic):

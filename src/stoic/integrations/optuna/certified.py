@@ -259,19 +259,22 @@ def sturdiest(
     aim: RobustObjective,
     settings: Array,
     threshold: float | None,
+    constraints: Constraints | None = None,
 ) -> int:
     """Return the index of the one of ``settings`` (k, d) that has the best certificate.
 
     A policy compares settings by moves that are the same for all of them, and coarse. Here each has
-    moves of its own, the more the fewer settings may have a certificate.
+    moves of its own, the more the fewer settings may have a certificate. Where none reaches the
+    threshold it is the one of the best worst value within a tolerance. It is one of those where
+    ``constraints`` hold within a tolerance, if there are any.
     """
     distance, band = aim.distance(encoding), Band(learner.posterior, WIDTH)
     own, _ = band.bounds(settings)
     eligible = np.argsort(-own, kind="stable")
-    if threshold is not None:
-        eligible = np.flatnonzero(own >= threshold)
-        if not len(eligible):
-            return int(np.argmax(own))  # none reaches the threshold
+    if threshold is not None and len(reaching := np.flatnonzero(own >= threshold)):
+        eligible = reaching
+    else:
+        threshold = None
     # Of many the best by their own bounds, so that each has _FEWEST moves or more
     eligible = eligible[: _COMPARED // (2 * _FEWEST)]
     n = 1 << int(math.log2(_COMPARED / (2 * len(eligible))))  # balanced, if a power of two
@@ -281,6 +284,12 @@ def sturdiest(
     for x in settings[eligible]:
         around = Surroundings.of(encoding.box, x, distance)
         moves.append((around, Searched.of(around, band, min(n, _MOVES), corners)))
+    if constraints is not None:
+        inside = [s.points[around.far(s.points) <= reach(radius)] for around, s in moves]
+        hold = [bool((constraints.log(x) >= math.log(SURE)).all()) for x in inside]
+        if any(hold):
+            eligible = eligible[hold]
+            moves = [each for each, held in zip(moves, hold, strict=True) if held]
 
     def worth(around: Surroundings, searched: Searched) -> float:
         points, lower = searched.points, searched.lower

@@ -53,6 +53,7 @@ from stoic.integrations.optuna.unmodelled import (
     unmodelled,
     unusable_records,
     violates,
+    violating,
 )
 from stoic.integrations.recipe import DEFAULT, Recipe, load, name_of, recipe_to_look_with
 from stoic.integrations.tables import among_their_kind
@@ -206,7 +207,7 @@ class _Reading:
         declared = declared_constraints(self.study)
         return {
             "fixed": self.fixed,
-            "infeasible": tuple(t.number for t in self.complete if violates(t)),
+            "infeasible": violating(self.trials),
             "conditional": self.parameters.conditional(self.space),
             "unmodelled": unmodelled(self.trials, self.ranges, constrained, declared, partial)
             + all_unusable(self.trials)
@@ -455,7 +456,7 @@ def _with_model(compared: _Compared) -> Explanation:
     best = reading.best(filter(compared.has_given, reading.feasible))
     if not compared.at:
         return _without_model(reading, best, aside)
-    tried, standing = compared.tried(), None
+    tried = compared.tried()
     confirmed = any(confirms(t) and t.state.is_finished() for t in reading.trials)
     if confirmed := confirmed and reading.aim is None and not reading.fixed:
         tried = Places(synced, reading.trials).merged(tried)
@@ -465,8 +466,7 @@ def _with_model(compared: _Compared) -> Explanation:
         instead_of = compared.representative(compared.nearest(recommendation.x)).number
         tried, recommendation = tried[:0], free
     x = recommendation.x
-    if confirmed:
-        standing = Standing.of(reading.study, synced, reading.trials, tried, x)
+    standing = Standing.of(reading.study, synced, reading.trials, tried, x) if confirmed else None
     untried = compared.decoded(x)
     rows, falling = compared.rows()
     aside |= {
@@ -481,11 +481,13 @@ def _with_model(compared: _Compared) -> Explanation:
         return Explanation(best, None, math.nan, math.inf, {}, math.nan, **aside)
     if not (len(tried) or reading.given):
         return _without_model(reading, best, aside)
+    threshold = recommendation.notes.get("threshold")
+    assert threshold is None or isinstance(threshold, float)
     chosen, repeats, failures = None, 0, 0
     if len(tried):
         if reading.aim is not None:
-            threshold = _threshold(recommendation)
-            x = tried[sturdiest(learner, synced.encoding, reading.aim, tried, threshold)]
+            known = learner, synced.encoding, reading.aim, tried, threshold, compared.limits
+            x = tried[sturdiest(*known)]
         x = compared.nearest(x)
         chosen = compared.representative(x)
         # A search that ends at a setting is off by its last digits
@@ -514,13 +516,7 @@ def _with_model(compared: _Compared) -> Explanation:
     )  # fmt: skip
     if reading.aim is None or not scaled(learner):
         return explanation
-    return _with_certificates(explanation, compared, reading.aim, recommendation)
-
-
-def _threshold(recommendation: Recommendation) -> float | None:
-    threshold = recommendation.notes.get("threshold")
-    assert threshold is None or isinstance(threshold, float)
-    return threshold
+    return _with_certificates(explanation, compared, reading.aim, threshold)
 
 
 def _partial_rows(compared: _Compared) -> tuple[PartialRow, ...]:
@@ -568,14 +564,14 @@ def _with_certificates(
     explanation: Explanation,
     compared: _Compared,
     aim: RobustObjective,
-    recommendation: Recommendation,
+    threshold: float | None,
 ) -> Explanation:
     """Add the certificates of the recommended setting and of the observed best.
 
     A threshold is out of reach if it is in the part of the domain that is compared.
     """
     learner, encoding, sign = compared.learner, compared.synced.encoding, compared.reading.sign
-    threshold, reached = _threshold(recommendation), None
+    reached = None
     if threshold is not None:
         learner.rng = np.random.default_rng(0)  # fixed: the same trials give the same answer
         choice = learner.ask(among=compared.part, pending=())

@@ -120,9 +120,10 @@ class Explanation(ShownAsText):
     instead_of:
         Number of that trial; None if there is none, or if it is recommended.
     infeasible:
-        Numbers of the complete trials that violate a constraint as it was observed, or may (nan).
-        None of them is ``observed_best``; one is ``recommended`` only if the violation is likely an
-        outlier or noise. Where constraints are not modelled none is, and none is in ``rows``.
+        Numbers of the complete and pruned trials that violate a constraint as it was observed, or
+        may (nan). None of them is ``observed_best``; one is ``recommended`` only if the violation
+        is likely an outlier or noise. Where constraints are not modelled none is, and none is in
+        ``rows``.
     distrusted_constraints:
         Name of a constraint -> numbers of the trials whose value of it is distrusted, so that they
         count as neither kept nor violated.

@@ -35,6 +35,7 @@ from stoic.integrations.optuna.unmodelled import (
     modelled_space,
     unmodelled,
     violates,
+    violating,
 )
 from stoic.integrations.recipe import Recipe
 from stoic.models.constraints import Constraints
@@ -75,7 +76,7 @@ def explain_front(
     empty = Explanation(
         None, None, math.nan, math.inf, {}, math.nan, (),
         fixed=dict(fixed),
-        infeasible=tuple(t.number for t in some if violates(t)),
+        infeasible=tuple(sorted({*violating(trials), *(t.number for t in some if violates(t))})),
         conditional=Parameters.of(some, count).conditional(space),
         unmodelled=unmodelled(
             trials, ranges, True, declared, partial=False, objectives=len(study.directions)

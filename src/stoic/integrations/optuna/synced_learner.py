@@ -37,6 +37,7 @@ from stoic.integrations.optuna.stored_model import method_digest, stored_model
 from stoic.integrations.optuna.times import end_of, start_of
 from stoic.integrations.optuna.turns import announced
 from stoic.integrations.optuna.unmodelled import (
+    WITH_RESULT,
     Parameters,
     excluded_by,
     failure_kind,
@@ -54,7 +55,6 @@ from stoic.policies.risk import Chance
 from stoic.refusal import RefusalError
 
 _LEFT_OUT = 16  # results that a model which was fitted before may be without
-_WITH_RESULT = (TrialState.COMPLETE, TrialState.PRUNED)
 
 # Candidates of the sequence for a trial of the design. Of its first ten points, 5 crashed where
 # half of the domain does, and of those that are chosen 2.3 in two and 3.1 in five dimensions.
@@ -470,7 +470,7 @@ class SyncedLearner:
         tried first. A plan that has nothing left for what is ``fixed`` gets a trial that does not
         count, of the best upper bound. Where the chosen setting cannot have it, another one can.
         """
-        unseen = [t for t in trials if t.state in _WITH_RESULT and t.number not in self._seen]
+        unseen = [t for t in trials if t.state in WITH_RESULT and t.number not in self._seen]
         if not (prepared and self._fits_alone and len(unseen) <= _LEFT_OUT):
             self.follow(trials)
             unseen = []

@@ -35,6 +35,8 @@ FAILED = "stoic:failed"  # user attribute: why a trial has no value, one of stoi
 # Of all changes between one trial and the next, those between trials of one branch: one in five.
 _RARELY = 5
 
+WITH_RESULT = (TrialState.COMPLETE, TrialState.PRUNED)
+
 _NUMBER = int | float | None  # of an objective; None where there is none
 _LISTED = 3  # trials; a sentence that had all would be another one after each trial
 
@@ -283,6 +285,11 @@ def declared_constraints(study: Study) -> dict[str, str]:
 def violates(trial: FrozenTrial) -> bool:
     """Return True if a trial violates a constraint, or is not known to satisfy it (nan)."""
     return not all(value <= 0.0 for value in constraints(trial).values())
+
+
+def violating(trials: Iterable[FrozenTrial]) -> tuple[int, ...]:
+    """Numbers of the complete and pruned trials that violate a constraint, or may."""
+    return tuple(t.number for t in trials if t.state in WITH_RESULT and violates(t))
 
 
 def failure_kind(trial: FrozenTrial) -> FailureKind | None:
