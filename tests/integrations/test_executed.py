@@ -2,6 +2,7 @@
 
 import logging
 import math
+import re
 
 import numpy as np
 import optuna
@@ -17,7 +18,7 @@ from stoic.integrations.optuna import (
     StoicSampler,
     explain,
 )
-from stoic.integrations.optuna.executed import Executed, check_executed, executed
+from stoic.integrations.optuna.executed import Executed, check_executed, check_inside, executed
 from stoic.refusal import RefusalError
 from studies import add
 
@@ -76,10 +77,20 @@ def test_outside_of_the_range_the_nearest_end_is_nearer_than_what_was_asked(name
     run = executed(trial({name: value}))
     assert run.params == {"heat": 30.0, "n": 4, "kind": "a"} | {name: nearest}
     (reason,) = run.refused
-    assert f"{name} was {value:g}, outside of its range" in reason
+    assert f"{name} was {value:.12g}, outside of its range" in reason
     assert f"counts at {nearest:g}" in reason
     with pytest.raises(RefusalError, match="outside of its range"):  # by hand it is a slip
         check_executed(name, value, SPACE)
+
+
+@pytest.mark.parametrize(
+    ("space", "value"), [(IntDistribution(1, 1234567), 2e6), (FloatDistribution(0, 0.123456789), 1)]
+)
+def test_the_end_that_is_named_may_be_given(space, value):
+    with pytest.raises(RefusalError) as refused:
+        check_inside("n", value, {"n": space})
+    (end,) = re.findall(r"give (\S+), where", str(refused.value))
+    assert check_inside("n", float(end), {"n": space}) == space.high
 
 
 def test_the_result_is_told_where_it_was_run():

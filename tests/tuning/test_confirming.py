@@ -245,21 +245,33 @@ def test_the_noise_is_right_on_average():
 
 
 @pytest.mark.parametrize(
-    ("first", "last", "value", "run_as"),
+    ("values", "value", "run_as"),
     [
-        ({"t": 77, "s": 2.0}, {"t": 83.0, "s": 2.0}, 3.0, {"t": 80.0, "s": 2.0}),
-        ({"t": 77.0}, {"t": 77.0}, 3.0, {"t": 77.0}),
-        ({"nozzle": "A"}, {"nozzle": "B"}, 4.0, {"nozzle": "B"}),  # the worse of the two
-        ({"t": 77.0}, None, 2.0, {"t": 77.0}),
+        ((2.0, 4.0), 4.0, 1),  # of two that were run differently the worse one
+        ((4.0, 2.0), 4.0, 0),
+        ((2.0, 2.0, 9.0, 4.0), 4.0, 3),
+        ((2.0, 4.0, 9.0), 4.0, 1),
+        ((0.0, math.inf, math.inf), math.inf, 1),
     ],
 )
-@pytest.mark.parametrize("around", [(), (0.0, 9.0)])
-def test_a_median_between_two_runs_is_where_both_were_run(first, last, value, run_as, around):
-    sign = 1.0 if last is None else -1.0
-    runs = [Result(2.0, executed=first), Result(4.0, executed=last)]
-    runs += [Result(far, executed={"t": 0.0}) for far in around]
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_result_of_repeats_that_were_run_differently_is_one_of_them(
+    values, value, run_as, sign
+):
+    runs = [
+        Result(-sign * value, executed={"t": k}, noise=k + 1.0, constraints={"c": -1.0 - k})
+        for k, value in enumerate(values)
+    ]
     found = repeated(runs.__getitem__, len(runs), bool, sign=sign)
-    assert (found.value, found.executed) == (value, run_as)
+    assert (found.value, found.executed) == (-sign * value, {"t": run_as})
+    if len(runs) % 2 == 0:
+        assert (found.noise, found.constraints) == (run_as + 1.0, {"c": -1.0 - run_as})
+
+
+def test_the_median_of_two_that_were_run_alike_is_between_them():
+    runs = [Result(value, executed={"t": 1.0}) for value in (2.0, 4.0)]
+    found = repeated(runs.__getitem__, 2, bool)
+    assert (found.value, found.executed) == (3.0, {"t": 1.0})
 
 
 def test_the_noise_of_repeats_is_left_to_the_model_of_all_trials():

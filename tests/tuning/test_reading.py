@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stoic.integrations.reported import noise_of, noises_of
+from stoic.integrations.reported import noise_of, noises_of, unknown
 from stoic.refusal import RefusalError
 from stoic.tuning.reading import Beside, NoValueError, Reading
 
@@ -192,6 +192,8 @@ def test_the_standard_error_of_some_objectives_may_be_unknown():
         assert noises_of(some, "ab") == (None, 4.0)
     for none in ([None, math.nan], {}, {"a": None}):
         assert noises_of(none, "ab") is None
+        assert unknown(none)
+    assert not unknown([None, "small"])
 
 
 def test_standard_errors_are_a_list_or_by_name():

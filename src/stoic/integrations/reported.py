@@ -14,6 +14,15 @@ def noise_of(standard_error: object) -> float | None:
     return error * error if 0.0 < error * error < math.inf else None
 
 
+def unknown(standard_error: object) -> bool:
+    """Return True for None and nan, or a list or mapping of nothing else."""
+    if isinstance(standard_error, Mapping):
+        return all(map(unknown, standard_error.values()))
+    if isinstance(standard_error, list | tuple):
+        return all(map(unknown, standard_error))
+    return standard_error is None or standard_error != standard_error
+
+
 def noises_of(standard_errors: object, names: Sequence[str]) -> tuple[float | None, ...] | None:
     """Noise variance of each objective, from a list or by name; None for one where it is unknown.
 
@@ -24,7 +33,7 @@ def noises_of(standard_errors: object, names: Sequence[str]) -> tuple[float | No
         by_name = dict(zip(names, standard_errors, strict=True))
     if not isinstance(by_name, Mapping) or not by_name.keys() <= set(names):
         return None
-    known = {name: error for name, error in by_name.items() if error is not None and error == error}
+    known = {name: error for name, error in by_name.items() if not unknown(error)}
     noises = {name: noise_of(error) for name, error in known.items()}
     if not noises or None in noises.values():
         return None

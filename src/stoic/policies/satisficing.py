@@ -34,7 +34,10 @@ _FAR = 4.0  # units: length of the moves of refined points
 
 
 class Progress(NamedTuple):
-    """State of the policy: candidates, and for how many rounds in a row tau was out of reach."""
+    """State of the policy: candidates, and for how many rounds in a row tau was out of reach.
+
+    Once that is ``PATIENCE`` it was logged, and stays.
+    """
 
     points: Array
     missed: int

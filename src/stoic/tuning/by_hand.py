@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
-from stoic.integrations.optuna.executed import check_typed
+from stoic.integrations.optuna.executed import check_inside
 from stoic.integrations.optuna.internals import constraints, storage_of, store_constraints, trial_id
 from stoic.integrations.optuna.objectives import VALUES, objective_names
 from stoic.integrations.optuna.possible import stored_possible
@@ -172,6 +172,6 @@ def _parse_executed(study: optuna.Study, number: int, texts: Sequence[str]) -> d
     trials = study.get_trials(deepcopy=False)
     space = trials[number].distributions if 0 <= number < len(trials) else {}
     return {
-        name: check_typed(name, parse_as(space.get(name), value), space)
+        name: check_inside(name, parse_as(space.get(name), value), space)
         for name, value in parse_named(texts).items()
     }

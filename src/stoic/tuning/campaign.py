@@ -16,8 +16,8 @@ import optuna
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.integrations.optuna import Explanation
-from stoic.integrations.optuna.confirming import confirmations, confirms
-from stoic.integrations.optuna.internals import begin_trial, fixed_attrs, fixed_params
+from stoic.integrations.optuna.confirming import confirmations
+from stoic.integrations.optuna.internals import begin_trial, fixed_attrs
 from stoic.integrations.optuna.objectives import check_single_objective, signs
 from stoic.integrations.optuna.possible import PossibleValues, is_result
 from stoic.integrations.optuna.unmodelled import Parameters
@@ -378,9 +378,7 @@ def ask_for(
     for k in range(count):
         # study.ask() would take a queued trial, which has values of its own
         trial = begin_trial(study, fixed_attrs(fixed)) if fixed else study.ask()
-        # A setting that lacks a parameter is measured without it
-        own = fixed_params(trial) if confirms(trial) else space
-        choose_or_end(trial, {name: d for name, d in space.items() if name in own}, branches)
+        choose_or_end(trial, space, branches)
         if not k and changed and given != known:
             # Read again: another one may have been added meanwhile
             record_space(study, (known_space(study) or {}) | changed)
@@ -476,7 +474,7 @@ def run_request(
                 warn(along, none, trial.number, printable(along))
             if result.unused is not None:
                 objectives = ", ".join(printable(each.name) for each in program.objectives)
-                of_each = f" for each of {objectives}" if objectives else ""
+                of_each = f", or null, for each of {objectives}" if objectives else ""
                 warn(
                     "standard_error",
                     "Trial %d: standard_error must be a number above 0%s, got %s. Its %s without: "

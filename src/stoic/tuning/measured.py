@@ -185,7 +185,7 @@ def _several(
     if errors is not None and found.values is not None:
         if not isinstance(errors, Mapping):
             errors = dict(zip(names, errors, strict=True))
-        errors = {name: float(e) for name, e in errors.items() if e is not None}
+        errors = {name: float(e) for name, e in errors.items() if e}  # of 0 it is unknown
         known = zip(order, values, strict=True)
         values = tuple(math.nan if math.isinf(errors.get(n, 0.0)) else value for n, value in known)
     result = Result(values[0], executed=run_as, constraints=limits, values=values)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from stoic.data import FailureKind
-from stoic.integrations.reported import noise_of, noises_of
+from stoic.integrations.reported import noise_of, noises_of, unknown
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import Constraint, read_constraints
 from stoic.tuning.mark import RUN, kill_marked, new_mark
@@ -286,11 +286,11 @@ class Program:
             result = Result(value, noise=noise)
             if beside.censored is True and math.isfinite(value):
                 result = Result.at_least_as_bad_as(value, noise)
-        unknown = result.noise is None and result.noises is None
+        lacks = result.noise is None and result.noises is None
         return replace(
             result, errors=said, seconds=time.monotonic() - begun, executed=beside.executed,
             constraints=limits, missing=missing,
-            unused=beside.standard_error if unknown else None,
+            unused=beside.standard_error if lacks and not unknown(beside.standard_error) else None,
         )  # fmt: skip
 
 

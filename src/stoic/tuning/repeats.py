@@ -13,7 +13,7 @@ from stoic.data import Array
 from stoic.integrations.optuna.partial import has_value, noise_variance
 from stoic.integrations.optuna.possible import PossibleValues, is_result
 from stoic.integrations.optuna.unmodelled import violates
-from stoic.integrations.reported import finite, noise_of
+from stoic.integrations.reported import noise_of
 from stoic.tuning.program import Result
 from stoic.tuning.storage import patiently
 
@@ -43,10 +43,9 @@ def repeated(
     A minority of outliers or failures does not change it much, nor one of values that are not
     ``possible``. If half or more failed, the trial fails for the last reason. A run that gave a
     bound is somewhere beyond it: where this leaves the median open, it is a bound itself. What was
-    executed is that of the measurement which has the median; of a median between two, the mean of
-    theirs, or where they have none the value is that of the worse one. Unless its noise is
-    reported, the model learns it from all trials: that of a few values is known too badly from
-    their own spread.
+    executed is that of the measurement which has the median; of two beside it that were executed
+    differently the worse one is the result. Unless its noise is reported, the model learns it from
+    all trials: that of a few values is known too badly from their own spread.
     """
     results = []
     for number in range(repeats):
@@ -128,30 +127,19 @@ def _aggregated(
     if middle != worst:
         beyond = Result.at_least_as_bad_as(middle)
         return replace(beyond, seconds=seconds, constraints=constraints)
+    # Those with a bound are worse than all of these
+    ordered = sorted(kept, key=lambda result: -sign * (result.value or 0.0))
+    n, last = len(kept) + len(bounded), len(kept) - 1
+    better, worse = (ordered[min(k, last)] for k in ((n - 1) // 2, n // 2))
+    if better.executed != worse.executed:
+        return replace(worse, seconds=seconds)
     return replace(
-        _between(kept, middle, sign),
+        worse,
+        value=middle,
         noise=_noise([result.noise for result in kept], len(kept)),
         seconds=seconds,
         constraints=constraints,
     )
-
-
-def _between(kept: Sequence[Result], middle: float, sign: float) -> Result:
-    """Return the result of the median, by the measurement that has it or the two beside it."""
-
-    def distance(result: Result) -> tuple[bool, float]:
-        # The first entry for inf, which is nan away from itself
-        return result.value != middle, abs((result.value or 0.0) - middle)
-
-    first, *others = sorted(kept, key=distance)
-    if first.value == middle or not others or first.executed == others[0].executed:
-        return replace(first, value=middle)
-    ran, other = first.executed or {}, others[0].executed or {}
-    differ = [name for name in ran.keys() | other.keys() if ran.get(name) != other.get(name)]
-    if all(finite(each.get(name)) is not None for each in (ran, other) for name in differ):
-        between = {name: 0.5 * ran[name] + 0.5 * other[name] for name in differ}
-        return replace(first, value=middle, executed={**ran, **between})
-    return min(first, others[0], key=lambda result: sign * (result.value or 0.0))
 
 
 def _medians(of_each: Sequence[Mapping[str, float]]) -> dict[str, float]:

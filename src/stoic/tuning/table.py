@@ -23,7 +23,7 @@ from rich.progress import track
 
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, VALUES
 from stoic.integrations.optuna.encoding import as_written, check_fixed
-from stoic.integrations.optuna.executed import check_typed, run_with, unknown
+from stoic.integrations.optuna.executed import check_inside, run_with, unknown
 from stoic.integrations.optuna.explanation import setting
 from stoic.integrations.optuna.internals import constraint_attrs, constraints, possible
 from stoic.integrations.optuna.unmodelled import FAILURE
@@ -509,7 +509,7 @@ def _trial(
         attributes[key] = there
     for column, name in run.items():
         if text := (row.get(column) or "").strip():
-            executed = {name: check_typed(name, parse_as(ranges[name][0], text), own)}
+            executed = {name: check_inside(name, parse_as(ranges[name][0], text), own)}
             attributes[EXECUTED] = attributes.get(EXECUTED, {}) | executed
     if not several and _is_true((row.get("censored") or "").strip()):
         if not present:

@@ -16,11 +16,12 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from stoic.data import FailureKind
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE, failure_kind
-from stoic.integrations.optuna.confirming import confirmations, next_confirmation
+from stoic.integrations.optuna.confirming import confirmations, confirms, next_confirmation
 from stoic.integrations.optuna.coordinates import Branches
 from stoic.integrations.optuna.internals import (
     begin_trial,
     fixed_attrs,
+    fixed_params,
     leaves_out,
     storage_of,
     store_constraints,
@@ -96,9 +97,7 @@ def claim_confirmation(
     if confirmations(before) >= measurements:
         _put_back(trial)
         return None
-    # A setting that lacks a parameter is measured without it
-    own = {name: d for name, d in space.items() if name in params}
-    choose_or_end(trial, own, branches_of(trials))
+    choose_or_end(trial, space, branches_of(trials))
     return trial
 
 
@@ -134,9 +133,11 @@ def choose(trial: Trial, space: Space, branches: Mapping[str, Branches] | None =
     """
     value: object
     branches = branches or {}
+    # A setting that lacks a parameter is measured again without it
+    given = fixed_params(trial) if confirms(trial) else space
     with as_data(f"Cannot begin trial {trial.number} with what is stored for it"):
         for name in sorted(space, key=branches.__contains__):  # after what decides
-            if leaves_out(trial, name):
+            if name not in given or leaves_out(trial, name):
                 continue
             own = branches[name].range_of(trial.params) if name in branches else None
             d = own or space[name]

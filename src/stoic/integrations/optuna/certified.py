@@ -265,14 +265,15 @@ def sturdiest(
 
     A policy compares settings by moves that are the same for all of them, and coarse. Here each has
     moves of its own, the more the fewer settings may have a certificate. Where none reaches the
-    threshold it is the one of the best worst value within a tolerance. It is one of those where
-    ``constraints`` hold within a tolerance, if there are any.
+    threshold it is the one of the best worst value within a tolerance, or the aim's radius.
+    ``constraints`` count as the value does: the distance is that within which both hold. Where a
+    setting has another certificate than a distance they hold within a tolerance, if they do at any.
     """
     distance, band = aim.distance(encoding), Band(learner.posterior, WIDTH)
     own, _ = band.bounds(settings)
     eligible = np.argsort(-own, kind="stable")
-    if threshold is not None and len(reaching := np.flatnonzero(own >= threshold)):
-        eligible = reaching
+    if threshold is not None and own.max() >= threshold:
+        eligible = eligible[own[eligible] >= threshold]
     else:
         threshold = None
     # Of many the best by their own bounds, so that each has _FEWEST moves or more
@@ -280,35 +281,46 @@ def sturdiest(
     n = 1 << int(math.log2(_COMPARED / (2 * len(eligible))))  # balanced, if a power of two
     radius = 1.0 if aim.radius is None else aim.radius
     corners = np.array([radius]) if threshold is None else np.array([0.5, 1.0, 2.0, _NEARBY])
-    moves = []
+    power = math.inf if aim.p is None else aim.p
+    by_distance = threshold is not None and power == math.inf
+    moves, limits = [], []
     for x in settings[eligible]:
         around = Surroundings.of(encoding.box, x, distance)
-        moves.append((around, Searched.of(around, band, min(n, _MOVES), corners)))
-    if constraints is not None:
-        inside = [s.points[around.far(s.points) <= reach(radius)] for around, s in moves]
-        hold = [bool((constraints.log(x) >= math.log(SURE)).all()) for x in inside]
-        if any(hold):
-            eligible = eligible[hold]
-            moves = [each for each, held in zip(moves, hold, strict=True) if held]
+        searched = Searched.of(around, band, min(n, _MOVES), corners)
+        moves.append((around, searched))
+        if constraints is not None:
+            held = constraints.log(searched.points)
+            limits.append(_first_broken(around.far(searched.points), held))
+    within = np.array(limits) if limits else np.full(len(moves), math.inf)
+    rows = np.arange(len(moves))
+    if not by_distance:
+        rows = rows[within > reach(radius)] if (within > reach(radius)).any() else rows
+        within[:] = math.inf
 
     def worth(around: Surroundings, searched: Searched) -> float:
         points, lower = searched.points, searched.lower
         if threshold is None:
             return float(worst_value(lower, radius, points, distance, np.array([0]))[0])
-        if aim.p is None or aim.p == math.inf:
-            return certify(lower, threshold, points, 0, distance).radius
-        return -certify(lower, threshold, points, 0, distance, p=aim.p).fragility
+        found = certify(lower, threshold, points, 0, distance, p=power)
+        return found.radius if by_distance else -found.fragility
 
     # Coarsely first; then the best few are searched, which shrinks their certificates.
-    finalists = np.argsort([-worth(*each) for each in moves], kind="stable")[:_FINALISTS]
+    coarse = [-min(worth(*moves[i]), within[i]) for i in rows]
+    finalists = rows[np.argsort(coarse, kind="stable")[:_FINALISTS]]
     exact = []
-    for around, searched in (moves[i] for i in finalists):
+    for i in finalists:
+        around, searched = moves[i]
         if threshold is None:
             exact.append(_worst(searched, around, band, radius)[1])
         else:
-            held, _, searched = searched.radius(around, band, threshold)
-            exact.append(held if aim.p in (None, math.inf) else worth(around, searched))
+            far, _, searched = searched.radius(around, band, threshold)
+            exact.append(min(far, within[i]) if by_distance else worth(around, searched))
     return int(eligible[finalists[np.argmax(exact)]])
+
+
+def _first_broken(far: Array, held: Array) -> float:
+    """Return the least distance of ``far`` (m,) where log P(all constraints hold) is too low."""
+    return float(far[held < math.log(SURE)].min(initial=math.inf))
 
 
 def _radius_of_constraints(
@@ -317,7 +329,7 @@ def _radius_of_constraints(
     """Find how far all constraints hold, at ``points`` (m, d) and corners of balls."""
     held = constraints.log(points)
     worst = points[np.argsort(held, kind="stable")[:_LIMITS]]
-    first = float(around.far(points)[held < math.log(SURE)].min(initial=math.inf))
+    first = _first_broken(around.far(points), held)
     if first == 0.0:
         return 0.0
     radii = np.linspace(0.0, min(first, around.farthest), _LIMITS + 1)

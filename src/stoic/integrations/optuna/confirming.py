@@ -293,13 +293,17 @@ class Places:
 
     def __init__(self, synced: SyncedLearner, trials: Iterable[FrozenTrial]) -> None:
         self._synced = synced
-        # Asked, (d,), and run elsewhere -> all of its runs
+        # Asked, (d,), and run elsewhere -> all of its runs; and a run -> all that was asked there
         self._alike: dict[bytes, list[Array]] = {}
+        self._asked_at: dict[bytes, set[bytes]] = {}
         complete = list(filter(has_value, trials))
         moved = {self._asked(trial) for trial in complete if executed(trial) is not None}
         for trial in complete if moved else ():
-            if (asked := self._asked(trial)) in moved and (run := synced.run(trial)) is not None:
-                self._alike.setdefault(asked, []).append(run)
+            if (run := synced.run(trial)) is not None:
+                asked = self._asked(trial)
+                self._asked_at.setdefault(run.tobytes(), set()).add(asked)
+                if asked in moved:
+                    self._alike.setdefault(asked, []).append(run)
 
     def _asked(self, trial: FrozenTrial) -> bytes:
         asked = self._synced.queried(trial)
@@ -309,10 +313,11 @@ class Places:
         """Keep one of the points ``tried`` (k, d) of each setting, the most central one.
 
         Of two, the one that is nearer to what was asked. Before one of all is recommended: it would
-        be the luckiest of the runs.
+        be the luckiest of the runs. A point that was run for several settings stays.
         """
         for asked, runs in self._alike.items():
-            here = (tried[:, None] == np.array(runs)).all(axis=2).any(axis=1)
+            own = [run for run in runs if len(self._asked_at[run.tobytes()]) == 1]
+            here = np.array([any((x == run).all() for run in own) for x in tried], dtype=bool)
             if here.sum() > 1:
                 same = tried[here]
                 centre = same.mean(axis=0) if here.sum() > 2 else np.frombuffer(asked)

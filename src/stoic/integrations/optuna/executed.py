@@ -103,22 +103,19 @@ def check_executed(name: str, value: object, space: dict[str, BaseDistribution])
     slack = _ROUNDING * high - _ROUNDING * low  # high - low may overflow
     if not low - slack <= value <= high + slack:
         raise OutsideError(
-            f"{name} was {value:g}, outside of its range, {low:g} to {high:g}: give a study a "
-            "range that holds whatever may be run.",
+            f"{name} was {value:.12g}, outside of its range, {low:.12g} to {high:.12g}: give a "
+            "study a range that holds whatever may be run.",
             low if value < low else high,
         )
     return min(max(value, low), high)
 
 
-def check_typed(name: str, value: object, space: dict[str, BaseDistribution]) -> Any:
-    """As ``check_executed`` where somebody types the value: outside of the range it may be a slip.
-
-    Then the error says what to give if it is none.
-    """
+def check_inside(name: str, value: object, space: dict[str, BaseDistribution]) -> Any:
+    """As ``check_executed``, of what may be a slip outside of the range: say what to give then."""
     try:
         return check_executed(name, value, space)
     except OutsideError as outside:
-        end = f"{outside.nearest:g}"
+        end = f"{outside.nearest:.12g}"
         raise RefusalError(f"{outside} For this trial give {end}, where it would count.") from None
 
 

@@ -121,9 +121,9 @@ class Explanation(ShownAsText):
         Number of that trial; None if there is none, or if it is recommended.
     infeasible:
         Numbers of the complete and pruned trials that violate a constraint as it was observed, or
-        may (nan). None of them is ``observed_best``; one is ``recommended`` only if the violation
-        is likely an outlier or noise. Where constraints are not modelled none is, and none is in
-        ``rows``.
+        may (nan); of several objectives also the failed ones with some values. None of them is
+        ``observed_best``; one is ``recommended`` only if the violation is likely an outlier or
+        noise. Where constraints are not modelled none is, and none is in ``rows``.
     distrusted_constraints:
         Name of a constraint -> numbers of the trials whose value of it is distrusted, so that they
         count as neither kept nor violated.
@@ -316,7 +316,7 @@ def _executed_lines(rows: Sequence[Row]) -> list[str]:
 
 
 def excluded_lines(known: Explanation) -> list[str]:
-    """List the complete trials that the model does not use, if there are any."""
+    """List the trials that violate a constraint, and complete ones that the model does not use."""
     lines = []
     if known.left_out:
         lines.append(f"not in model   {len(known.left_out)}, run at no point of the recipe's grid")

@@ -466,11 +466,11 @@ class StoicSampler(BaseSampler):
         In the user's units and direction.
         """
         row = self._out_of_reach.get(synced.study, 0)
-        if row > PATIENCE:
+        if row >= PATIENCE:
             return  # it was said
         row = 0 if choice.notes.get("reachable", True) else row + 1
         self._out_of_reach[synced.study] = row
-        if row <= PATIENCE:
+        if row < PATIENCE:
             return
         threshold = choice.notes["threshold"]
         assert isinstance(threshold, float)

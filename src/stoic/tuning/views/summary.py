@@ -259,10 +259,10 @@ def _recommended_record(known: Explanation) -> dict[str, Any] | None:
 
 
 def _trial_record(trial: FrozenTrial) -> dict[str, Any]:
-    return {"number": trial.number, **_setting(trial), "value": number(trial.value)}
+    return {"number": trial.number, **_params_record(trial), "value": number(trial.value)}
 
 
-def _setting(trial: FrozenTrial) -> dict[str, Any]:
+def _params_record(trial: FrozenTrial) -> dict[str, Any]:
     ran = executed(trial)
     return {"params": trial.params} | ({} if ran is None else {"executed": ran.params})
 
@@ -281,13 +281,13 @@ def front_record(known: Explanation) -> dict[str, Any]:
     return {
         "objectives": list(known.objectives),
         "observed_front": [
-            {"number": trial.number, **_setting(trial), "values": named(trial.values)}
+            {"number": trial.number, **_params_record(trial), "values": named(trial.values)}
             for trial in known.observed_front
         ],
         "front": [
             {
                 "number": point.trial.number,
-                **_setting(point.trial),
+                **_params_record(point.trial),
                 "mean": named(point.mean),
                 "std": named(point.std),
                 "lower": named(point.interval[:, 0]),

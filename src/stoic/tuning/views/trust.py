@@ -64,7 +64,9 @@ class Trust:
             raise RefusalError(f"No trial of the study {study.study_name!r} has a value yet.")
         kinds = ((t, failure_kind(t)) for t in trials)
         failed = {t.number: kind for t, kind in kinds if kind or t.state == TrialState.FAIL}
-        failed |= dict.fromkeys(known.infeasible, "infeasible")  # as in the data of the model
+        partial = {row.number for row in known.partial}
+        infeasible = (n for n in known.infeasible if n not in partial)
+        failed |= dict.fromkeys(infeasible, "infeasible")  # as in the data of the model
         failed |= dict.fromkeys(known.penalties, "infeasible")
         failed |= dict.fromkeys(known.impossible, None)
         return cls(study.study_name, goal_of(study), known, failed)
