@@ -465,7 +465,7 @@ def _noise(study: optuna.Study, words: list[str]) -> float | tuple[float | None,
         errors = [read_number("A standard error", word) for word in words]
     noise = noises_of(errors, names) if names else noise_of(errors[0])
     if noise is None or (not names and len(errors) > 1):
-        of_each = f", or nan, for each of {', '.join(map(printable, names))}" if names else ""
+        of_each = f" for each of {', '.join(map(printable, names))}" if names else ""
         raise RefusalError(
             f"standard-error must be a number above 0{of_each}, got {' and '.join(words)}: leave "
             "it out where it is not known."

@@ -474,7 +474,7 @@ def run_request(
                 warn(along, none, trial.number, printable(along))
             if result.unused is not None:
                 objectives = ", ".join(printable(each.name) for each in program.objectives)
-                of_each = f", or null, for each of {objectives}" if objectives else ""
+                of_each = f" for each of {objectives}" if objectives else ""
                 warn(
                     "standard_error",
                     "Trial %d: standard_error must be a number above 0%s, got %s. Its %s without: "
