@@ -317,10 +317,13 @@ class Places:
         """
         for asked, runs in self._alike.items():
             own = [run for run in runs if len(self._asked_at[run.tobytes()]) == 1]
-            here = np.array([any((x == run).all() for run in own) for x in tried], dtype=bool)
+            if len(own) < 2:
+                continue
+            here = (tried[:, None] == np.array(own)).all(axis=2).any(axis=1)
             if here.sum() > 1:
                 same = tried[here]
-                centre = same.mean(axis=0) if here.sum() > 2 else np.frombuffer(asked)
+                two = here.sum() == 2 and asked  # empty where what was asked is no point of a grid
+                centre = np.frombuffer(asked) if two else same.mean(axis=0)
                 central = same[np.abs(same - centre).sum(axis=1).argmin()]
                 tried = np.concatenate([tried[~here], central[None]])
         return np.unique(tried, axis=0)
