@@ -72,6 +72,9 @@ def test_rgp_pe_in_practice_and_in_theory():
     ("settings", "message"),
     [
         ({"theory": Theory(gain=1.0)}, "no use for gain"),
+        ({"theory": Theory("practice", norm=2.0)}, r"not in practice: .* take Theory\(norm="),
+        ({"theory": Theory("practice", horizon=9)}, "uses horizon in theory"),
+        ({"theory": Theory(horizon=9), "share": 0.3}, "no use for horizon"),
         ({"budget": -1.0}, "at least 0"),
         ({"theory": Theory(assumption="norm")}, "no use for assumption"),
         ({"budget": "unknwon"}, "total corruption is finite"),

@@ -124,6 +124,8 @@ def test_a_slip_is_refused_and_not_ignored(recipe):
     for setting, message in (
         ({"theory": Theory("tight")}, "no 'tight' constants"),
         ({"theory": Theory(noise_sd=0.1)}, "no use for noise_sd in its theory"),
+        ({"theory": Theory("practice", delta=0.2)}, "uses delta in theory, and not in practice"),
+        ({"theory": Theory(gain=3.0)}, "Only assumption='norm' has a gain"),
         (slip, "'scale' or 'noise'"),
     ):
         with pytest.raises(ValueError, match=message):

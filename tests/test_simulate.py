@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from stoic import Learner, recipes
 from stoic.adversaries import (
     Adversary,
     Flip,
@@ -15,7 +16,10 @@ from stoic.adversaries import (
 )
 from stoic.data import Choice, Recommendation
 from stoic.environment import Environment
+from stoic.kernels import RBF
+from stoic.pending import WaitingError
 from stoic.policies import Band
+from stoic.posteriors import Prior
 from stoic.problems import forrester, hosaki
 from stoic.simulate import run
 
@@ -178,6 +182,14 @@ def test_an_adversary_sees_what_the_learner_has_ruled_out():
     for learner, starts in ((Memory(problem.domain), False), (Sure(problem.domain), True)):
         world = Environment(problem, adversary=Adversary(Later(Flip()), Unlimited()))
         assert run(learner, world, 10).corrupted.any() == starts
+
+
+def test_a_learner_that_waits_is_not_waited_for():
+    problem = hosaki().on_grid(6)
+    player = Learner(problem.domain, recipes.rgp_pe(prior=Prior(RBF(1.0), 0.1)), seed=0)
+    player.ask()
+    with pytest.raises(WaitingError, match=r"suggests nothing in round \d+: it waits for results"):
+        run(player, Environment(problem), 50)
 
 
 def test_a_maximum_without_its_point_is_refused_before_the_first_round():

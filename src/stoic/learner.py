@@ -12,7 +12,7 @@ from numbers import Real
 
 import numpy as np
 
-from stoic.confidence.base import Band
+from stoic.confidence.base import Band, check_confidence
 from stoic.data import (
     DISTRUSTED,
     Array,
@@ -35,7 +35,7 @@ from stoic.policies.verified import VerifiedImprovement
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.fitting import Fitting, extreme
 from stoic.posteriors.prior import Prior
-from stoic.recipes import Parts, robust
+from stoic.recipes import Parts, Recipe, robust
 from stoic.recipes.parts import check_prior
 from stoic.surrogate import Surrogate
 
@@ -79,13 +79,14 @@ def parts_of(domain: Domain, recipe: Callable[[Domain], Parts] | Parts | None) -
             "A learner has one model, one confidence and one policy, and this recipe has "
             f"others: build it with stoic.balancing.build(domain, recipe). Got {recipe!r}."
         )
+    model = parts.model
+    if not callable(model) or isinstance(model, type | Recipe):
+        raise TypeError(
+            f"A model is one of stoic.models, such as GaussianProcess(prior), got {model!r}."
+        )
     if not isinstance(parts.policy, Policy):
         raise TypeError(f"A policy is one of stoic.policies, such as UCB(), got {parts.policy!r}.")
-    if not callable(parts.confidence) or isinstance(parts.confidence, type):
-        raise TypeError(
-            "A confidence is one of stoic.confidence, such as Fixed(2.0) for bands of two standard "
-            f"deviations, got {parts.confidence!r}."
-        )
+    check_confidence(parts.confidence)
     return parts
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from stoic.confidence.base import Band
 from stoic.data import Array, Booleans, Choice, Outcome, Recommendation
 from stoic.environment import Environment
+from stoic.pending import WaitingError
 from stoic.problems.base import Optimum
 
 
@@ -108,7 +109,8 @@ def run(
     Parameters
     ----------
     learner:
-        Anything with ``ask``, ``tell`` and ``recommend``; it observes executed points only.
+        A learner, or anything with ``ask_batch``, ``tell``, ``recommend`` and ``active``. It
+        observes executed points only, and nothing may be pending.
     environment:
         The environment; it may have been played before, and goes on from where it was.
     rounds:
@@ -147,7 +149,14 @@ def run(
         learner.tell(executed[:row], observed[:row])
     while row < n:
         first = row
-        for choice in learner.ask_batch(min(batch, n - row)):
+        choices = learner.ask_batch(min(batch, n - row))
+        if not choices:
+            raise WaitingError(
+                f"The learner suggests nothing in round {row - len(design) + 1}: it waits for "
+                "results of choices made before, so tell them or call forget_pending(); or its "
+                "policy chose none."
+            )
+        for choice in choices:
             record(row, choice.x, environment.step(choice.x, learner.active, band))
             row += 1
         learner.tell(executed[first:row], observed[first:row])

@@ -150,6 +150,15 @@ def test_a_finite_design_repeats_nothing_before_it_must():
     assert sorted(rest) == [4, 5, 6, 7, 8]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_batch_beyond_a_finite_design_repeats_nothing_before_it_must(seed):
+    grid = BOX.grid(4)
+    agent = learner(Initial(UCB(), 9), grid, seed=seed)
+    agent.tell(grid.points[:5], np.zeros(5))
+    arms = [choice.arm for choice in agent.ask_batch(11)]
+    assert sorted(arms) == list(range(5, 16))
+
+
 def test_the_seed_decides():
     a, b, c = (play(learner(Initial(UCB(), 6), seed=seed), 6) for seed in (1, 1, 2))
     assert_array_equal(a, b)

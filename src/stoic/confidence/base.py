@@ -16,6 +16,15 @@ class Confidence(Protocol):
         """Width in round ``t`` (from 1), after t - 1 observations; finite, at least 0."""
 
 
+def check_confidence(confidence: object) -> None:
+    """Refuse what is no width, such as a number or a class."""
+    if not callable(confidence) or isinstance(confidence, type):
+        raise TypeError(
+            "A confidence is one of stoic.confidence, such as Fixed(2.0) for bands of two standard "
+            f"deviations, got {confidence!r}."
+        )
+
+
 class Band(NamedTuple):
     """Confidence band of f: mean +- width * std."""
 

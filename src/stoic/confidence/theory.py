@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Literal
@@ -22,7 +23,7 @@ class Theory:
     """Constants of a theorem: what is assumed of f, of the noise and of the corruptions.
 
     A recipe with a ``Theory()`` uses the constants that its guarantee is proved for; without one it
-    uses those that worked in practice. It refuses what it has no use for.
+    uses those that worked in practice. It refuses what it has no use for, there or there.
 
     Parameters
     ----------
@@ -81,10 +82,11 @@ class Theory:
         """``"theory"`` if a theorem holds, ``"tight"`` included."""
         return "theory" if self.proved else "practice"
 
-    def only(self, recipe: str, *names: str) -> Theory:
+    def only(self, recipe: str, *names: str, practice: Sequence[str] = ()) -> Theory:
         """Return these constants, if a recipe uses all that are not the default.
 
-        ``names`` are the fields that it uses, and ``"tight"`` if it has such constants.
+        ``names`` are the fields that it uses, and ``"tight"`` if it has such constants; those in
+        ``practice`` also with the constants of practice.
 
         Raises
         ------
@@ -95,10 +97,17 @@ class Theory:
             raise ValueError(f"{recipe} has no 'tight' constants: take 'theory' or 'practice'.")
         for field in fields(self):
             given = getattr(self, field.name)
-            if field.name not in ("constants", *names) and given != field.default:
+            if field.name == "constants" or given == field.default:
+                continue
+            if field.name not in names:
                 raise ValueError(
                     f"{recipe} has no use for {field.name} in its theory: leave it out, got "
                     f"{given!r}."
+                )
+            if not self.proved and field.name not in practice:
+                raise ValueError(
+                    f"{recipe} uses {field.name} in theory, and not in practice: leave it out, or "
+                    f"take Theory({field.name}=...), got {given!r} with 'practice'."
                 )
         return self
 

@@ -29,6 +29,8 @@ from stoic.recipes.parts import check_given, check_prior, self_normalised, varia
 from stoic.recipes.plain import gp_ucb
 from stoic.rewards import check_span
 
+_IN_PRACTICE = ("delta", "horizon")  # of a theory
+_USED = ("norm", "noise_sd", *_IN_PRACTICE)
 _WEIGHT = 0.1  # factor of an enlargement in practice, as in the recipes
 _SHARE = 0.1  # factor of a proved bound, in practice
 _COMPARISON = 0.5  # c, in practice
@@ -146,6 +148,11 @@ class Threats:
     moment: float | None = None
     alpha: float = 1.0
 
+    def __post_init__(self) -> None:
+        given = self.corruptions
+        if not (given is None or (isinstance(given, int | np.integer) and given >= 0)):
+            raise ValueError(f"corruptions is a count, a whole number >= 0, got {given!r}.")
+
 
 _THREATS = Threats()
 
@@ -199,7 +206,7 @@ def contextual_ec_gp_ucb(
     check_given(prior, "contextual_ec_gp_ucb")
     check_prior(domain, prior)
     check_span(span)
-    theory.only("contextual_ec_gp_ucb", "norm", "noise_sd", "delta", "horizon")
+    theory.only("contextual_ec_gp_ucb", *_USED, practice=_IN_PRACTICE)
     horizon = theory.horizon or 10_000
     gain = _gain(domain, prior, horizon)
     if learners is None:
@@ -211,13 +218,10 @@ def contextual_ec_gp_ucb(
     width = span[1] - span[0]
     # eps_i of section 4, i from 1; its rewards are in [0, 1], hence the width
     errors = [width * 2.0**-i / math.sqrt(gain) for i in range(learners)]
+    each = replace(theory, delta=theory.delta / (2.0 * learners), horizon=None)
+    each = each if theory.proved else PRACTICE
     bases = [
-        ec_gp_ucb(
-            prior=prior,
-            error=error,
-            theory=replace(theory, delta=theory.delta / (2.0 * learners), horizon=None),
-            confidence=confidence,
-        )(domain)
+        ec_gp_ucb(prior=prior, error=error, theory=each, confidence=confidence)(domain)
         for error in errors
     ]
     share = 1.0 if theory.proved else _SHARE
@@ -305,7 +309,7 @@ def any_threat(
         an ``error``.
     """
     check_prior(domain, prior)
-    theory.only("any_threat", "norm", "noise_sd", "delta", "horizon")
+    theory.only("any_threat", *_USED, practice=_IN_PRACTICE)
     theory = replace(theory, delta=theory.delta / 10.0)
     horizon, budget, error = theory.horizon or 500, threats.budget, threats.error
     if prior is None and not (budget is None and error is None):
@@ -335,12 +339,8 @@ def any_threat(
     error = off if error is None else error
     # A2-RCGP-UCB and TGP-UCB refuse numbers that they have no use for
     own = replace(theory, noise_sd=None, horizon=None)
-    a2 = a2_rcgp_ucb(
-        prior=prior,
-        theory=replace(own, horizon=horizon, corruptions=corruptions if theory.proved else 0),
-        confidence=confidence,
-        scale=scale,
-    )
+    counted = replace(own, horizon=horizon, corruptions=corruptions) if theory.proved else PRACTICE
+    a2 = a2_rcgp_ucb(prior=prior, theory=counted, confidence=confidence, scale=scale)
     tgp = tgp_ucb(
         prior=prior,
         theory=own,

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
-from stoic.confidence import Confidence, Fixed
+from stoic.confidence import Confidence, Fixed, Theory
+from stoic.confidence.base import check_confidence
+from stoic.distances import Distance
 from stoic.domains import Domain
 from stoic.policies import Policy, VerifiedImprovement
 from stoic.posteriors.base import Model
@@ -57,6 +59,9 @@ class Balancing:
     bounds: tuple[Bound, ...]
     options: Mapping[str, Any]
 
+
+# Of arguments that are easily mistaken for a text: type, and how one is written
+_KINDS = {"theory": (Theory, "Theory()"), "distance": (Distance, 'Distance("chebyshev")')}
 
 Arguments = ParamSpec("Arguments")
 Made = TypeVar("Made", bound=Parts | Balancing, covariant=True)
@@ -114,6 +119,11 @@ def recipe(
             given = signature.bind(**kwargs).arguments
         except TypeError as error:
             raise TypeError(f"{name}: {error}.") from None
+        for each, (kind, written) in _KINDS.items():
+            if given.get(each) is not None and not isinstance(given[each], kind):
+                raise TypeError(f"{each} is written as {written}, got {given[each]!r}.")
+        if given.get("confidence") is not None:
+            check_confidence(given["confidence"])
         return Recipe(write, tuple(given.items()))
 
     # help() would follow __wrapped__, and show the domain

@@ -143,7 +143,11 @@ def rgp_pe(
     check_finite(domain, "rgp_pe")
     check_given(prior, "rgp_pe")
     check_prior(domain, prior)
-    theory.only("rgp_pe", "norm", "noise_sd", "delta", "horizon", "tight")
+    planned = ("horizon",) if share is None or budget == "unknown" else ()
+    theory.only(
+        "rgp_pe", "norm", "noise_sd", "delta", "tight", *planned,
+        practice=planned if budget == "unknown" else (),
+    )  # fmt: skip
     if share is None and not theory.proved:
         share = 0.5
     if share is None or budget == "unknown":

@@ -140,7 +140,7 @@ def fc_rcgp_ucb(
     choice. In practice mode and with fitted hyperparameters, only the influence of each observation
     on the posterior is bounded.
     """
-    theory.only("fc_rcgp_ucb", *_USED)
+    theory.only("fc_rcgp_ucb", *_USED, practice=("corruptions",))
     _check_unit(unit)
     check_prior(domain, prior)
     kappa, noise = variance_and_noise(domain, prior)
@@ -200,7 +200,7 @@ def a2_rcgp_ucb(
     without the newest row). The bound Delta <= (sqrt(beta_A,T) Psi(T_c) + sqrt(beta'_T))
     sqrt(kappa) holds, through f, whenever both bands do, and is used instead.
     """
-    theory.only("a2_rcgp_ucb", *_USED)
+    theory.only("a2_rcgp_ucb", *_USED, practice=("corruptions",))
     _check_unit(plateau.unit)
     check_prior(domain, prior)
     anchor_shape = plateau.shape if anchor.shape is None else anchor.shape
@@ -346,6 +346,10 @@ class _OfPrior:
 def _base(domain: Domain, prior: Prior | None, theory: Theory) -> Confidence:
     """Width sqrt(beta'_t(delta / 3)) of appendix D.2, in its three cases."""
     if theory.assumption == "draw":
+        if theory.gain is not None:
+            raise ValueError(
+                f"Only assumption='norm' has a gain: leave it out, got {theory.gain!r}."
+            )
         return union(domain, theory.delta)  # it takes the third itself
     gain = theory.gain
     if gain is None:
@@ -363,8 +367,9 @@ def _last(base: Confidence, horizon: int) -> float:
     if not isinstance(base, Foreseen):
         raise ValueError(
             "The theory's half-width is made of the width of the last round, which "
-            f"{type(base).__name__} does not know in advance: use FiniteUnion, CompactUnion or "
-            "BoundedNoise with its gain, or give a half_width."
+            f"{type(base).__name__} does not know in advance: use FiniteUnion, CompactUnion, "
+            "BoundedNoise with its gain, or another confidence that has ``at``; or give a "
+            "half_width where the recipe has one."
         )
     return base.at(horizon)
 

@@ -30,8 +30,7 @@ ALL = (*CLEAN, *CORRUPTION, *OUTLIERS, *TAILS, *WRONG)  # but for moves
 
 WIDTH = Fixed(2.0)
 _WITH_HORIZON = (
-    "fc_rcgp_ucb", "a2_rcgp_ucb", "ata_gp_ucb", "rgp_pe", "linear_reduction",
-    "contextual_ec_gp_ucb", "any_threat",
+    "ata_gp_ucb", "linear_reduction", "contextual_ec_gp_ucb", "any_threat",
 )  # fmt: skip
 Build = Callable[[Game, int, int], Player]
 
