@@ -34,11 +34,20 @@ def steps(environment, xs):
     return [environment.step(np.array([x])) for x in xs]
 
 
-@pytest.mark.parametrize("part", [{"noise": 0.1}, {"adversary": Replace(1.0)}])
+@pytest.mark.parametrize(
+    "part",
+    [{"noise": 0.1}, {"noise": Gaussian}, {"adversary": Replace(1.0)}, {"perturbation": 0.1}],
+)
 def test_parts_of_another_kind_are_refused_with_what_they_are(part):
     (name,) = part
     with pytest.raises(TypeError, match=f"^{name} is an? .*got"):
         Environment(mccormick(), **part)
+
+
+@pytest.mark.parametrize("parts", [(Replace(1.0), 5), (Replace, Unlimited()), (3.0,)])
+def test_an_adversary_of_other_parts_is_refused(parts):
+    with pytest.raises(TypeError, match=r"made of an attack and a budget, .* got"):
+        Adversary(*parts)
 
 
 def test_without_noise_and_adversary_the_value_is_observed():

@@ -55,10 +55,12 @@ class Environment:
         self.noise: Noise = Gaussian(0.0) if noise is None else noise
         self.adversary = Adversary() if adversary is None else adversary
         self.perturbation = Stay() if perturbation is None else perturbation
-        if not hasattr(self.noise, "apply"):
+        if not hasattr(self.noise, "apply") or isinstance(noise, type):
             raise TypeError(f"noise is a distribution such as Gaussian(0.1), got {noise!r}.")
         if not isinstance(self.adversary, Adversary):
             raise TypeError(f"adversary is an Adversary(attack, budget), got {adversary!r}.")
+        if not isinstance(self.perturbation, Perturbation):
+            raise TypeError(f"perturbation is a move, as RandomMove(0.1), got {perturbation!r}.")
         for part in (self.adversary.attack, self.perturbation):
             if part.needs_finite and not problem.domain.finite:
                 raise ValueError(

@@ -91,6 +91,14 @@ class Adversary:
     attack: Attack = field(default_factory=NoAttack)
     budget: Budget = field(default_factory=Unlimited)
 
+    def __post_init__(self) -> None:
+        for part, needed in ((self.attack, "rewrite"), (self.budget, "exhausted")):
+            if not hasattr(part, needed) or isinstance(part, type):
+                raise TypeError(
+                    "An adversary is made of an attack and a budget, as in "
+                    f"Adversary(Replace(3.0), Frequency(5)), got {part!r}."
+                )
+
 
 def same(reported: float, observed: float) -> bool:
     """Compare two observed values; nan equals nan."""
