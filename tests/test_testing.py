@@ -156,6 +156,22 @@ def test_broken_defences_are_found(how, promise):
     broken(lambda: testing.check_defence(Meddling(how)), promise + data)
 
 
+@pytest.mark.parametrize(
+    "targets",
+    [
+        lambda y, prior: y,  # an array
+        lambda y, prior: Targets(y, prior.noise, 1.0),
+        lambda y, prior: Targets(y, np.full(len(y), prior.noise), np.isfinite(y)),
+    ],
+)
+def test_what_are_no_targets_is_said(targets):
+    class Other(Defence):
+        def __call__(self, observations, prior):
+            return targets(observations.observed, prior)
+
+    broken(lambda: testing.check_defence(Other()), "of Targets are floats of shape")
+
+
 def test_a_defence_that_declares_that_it_revises_may():
     testing.check_defence(Meddling(centring, revises=True))
 

@@ -12,7 +12,7 @@ from numbers import Real
 
 import numpy as np
 
-from stoic.confidence.base import Band, check_confidence
+from stoic.confidence.base import Band, check_width
 from stoic.data import (
     DISTRUSTED,
     Array,
@@ -86,7 +86,7 @@ def parts_of(domain: Domain, recipe: Callable[[Domain], Parts] | Parts | None) -
         )
     if not isinstance(parts.policy, Policy):
         raise TypeError(f"A policy is one of stoic.policies, such as UCB(), got {parts.policy!r}.")
-    check_confidence(parts.confidence)
+    check_width(parts.confidence)
     return parts
 
 

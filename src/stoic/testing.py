@@ -469,19 +469,19 @@ def _check_targets(defence: Defence, domain: Domain, observations: Observations)
     with _unaltered(observations), _no_warnings():
         fitted = defence.fit(domain, observations)
         targets, again = fitted(observations, prior), fitted(observations, prior)
-        for part in (targets.values, targets.noise, targets.trust):
-            _require(part.shape == (n,), "values, noise and trust have shape (n,)")
+        for part in (getattr(targets, name, None) for name in ("values", "noise", "trust")):
+            alike = isinstance(part, np.ndarray) and part.shape == (n,) and part.dtype == float
+            _require(alike, "values, noise and trust of Targets are floats of shape (n,)")
         _require(np.isfinite(targets.values).all(), "values are finite")
         _require((targets.noise > 0.0).all(), "noise is positive or infinite")
         _require(((targets.trust >= 0.0) & (targets.trust <= 1.0)).all(), "trust is in [0, 1]")
         left_out = np.isinf(targets.noise)
-        _require((targets.trust[left_out] == 0.0).all(), "what is left out is not trusted")
+        _require(not targets.trust[left_out].any(), "what is left out is not trusted")
         unknown = ~np.isfinite(observations.observed)
         _require(left_out[unknown].all(), "what is not a number is left out")
         _same_targets(targets, again, "targets are the same when asked again")
         slopes = fitted.slopes(observations, prior, targets)
-        # Of ln(noise), for central differences
-        step = 1e-5
+        step = 1e-5  # of ln(noise), for central differences
         up, down = (
             fitted(observations, Prior(prior.kernel, prior.noise * math.exp(h), prior.mean))
             for h in (step, -step)

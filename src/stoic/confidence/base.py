@@ -16,7 +16,7 @@ class Confidence(Protocol):
         """Width in round ``t`` (from 1), after t - 1 observations; finite, at least 0."""
 
 
-def check_confidence(confidence: object) -> None:
+def check_width(confidence: object) -> None:
     """Refuse what is no width, such as a number or a class."""
     if not callable(confidence) or isinstance(confidence, type):
         raise TypeError(

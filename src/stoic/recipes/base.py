@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from stoic.confidence import Confidence, Fixed, Theory
-from stoic.confidence.base import check_confidence
+from stoic.confidence.base import check_width
 from stoic.distances import Distance
 from stoic.domains import Domain
 from stoic.policies import Policy, VerifiedImprovement
@@ -123,7 +123,7 @@ def recipe(
             if given.get(each) is not None and not isinstance(given[each], kind):
                 raise TypeError(f"{each} is written as {written}, got {given[each]!r}.")
         if given.get("confidence") is not None:
-            check_confidence(given["confidence"])
+            check_width(given["confidence"])
         return Recipe(write, tuple(given.items()))
 
     # help() would follow __wrapped__, and show the domain
