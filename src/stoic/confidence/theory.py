@@ -23,7 +23,8 @@ class Theory:
     """Constants of a theorem: what is assumed of f, of the noise and of the corruptions.
 
     A recipe with a ``Theory()`` uses the constants that its guarantee is proved for; without one it
-    uses those that worked in practice. It refuses what it has no use for, there or there.
+    uses those that worked in practice. It refuses a number that it has no use for, in theory as in
+    practice.
 
     Parameters
     ----------
