@@ -29,9 +29,7 @@ CLEAN = ("clean",)
 ALL = (*CLEAN, *CORRUPTION, *OUTLIERS, *TAILS, *WRONG)  # but for moves
 
 WIDTH = Fixed(2.0)
-_WITH_HORIZON = (
-    "ata_gp_ucb", "linear_reduction", "contextual_ec_gp_ucb", "any_threat",
-)  # fmt: skip
+_WITH_HORIZON = ("ata_gp_ucb", "linear_reduction", "contextual_ec_gp_ucb", "any_threat")
 Build = Callable[[Game, int, int], Player]
 
 

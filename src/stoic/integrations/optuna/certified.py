@@ -294,7 +294,8 @@ def sturdiest(
     within = np.array(limits) if limits else np.full(len(moves), math.inf)
     rows = np.arange(len(moves))
     if not by_distance:
-        rows = rows[within > reach(radius)] if (within > reach(radius)).any() else rows
+        hold = within > reach(radius)
+        rows = rows[hold] if hold.any() else rows
         within[:] = math.inf
 
     def worth(around: Surroundings, searched: Searched) -> float:

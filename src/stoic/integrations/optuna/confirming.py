@@ -105,6 +105,7 @@ class Standing:
         study: Study,
         synced: SyncedLearner,
         trials: Sequence[FrozenTrial],
+        places: Places,
         tried: Array,
         recommended: Array,
     ) -> Standing | None:
@@ -121,7 +122,6 @@ class Standing:
             own.follow(trials)
             learner, posterior = own.single, own.single.estimate
         noise = np.median(learner.observations.own_noise(learner.posterior.prior.noise))
-        places = Places(synced, trials)
         here = np.flatnonzero((tried == recommended).all(axis=1))
         rows = np.union1d(contenders(posterior, tried), here[:1])  # the leader is always among them
         leader = int(np.searchsorted(rows, here[0]))
@@ -389,9 +389,10 @@ def standing(study: Study, trials: Sequence[FrozenTrial] | None = None) -> Stand
     settings = reliable(synced, trials, np.unique(settings, axis=0))
     # One without a number that was added since cannot be run again as it was
     whole = ~synced.encoding.box.apart(settings).any(axis=1)
-    settings = Places(synced, trials).merged(settings[whole] if whole.any() else settings)
+    places = Places(synced, trials)
+    settings = places.merged(settings[whole] if whole.any() else settings)
     recommended = synced.single.recommend(settings=settings).x
-    return Standing.of(study, synced, trials, settings, recommended)
+    return Standing.of(study, synced, trials, places, settings, recommended)
 
 
 def next_confirmation(

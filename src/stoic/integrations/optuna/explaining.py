@@ -457,16 +457,18 @@ def _with_model(compared: _Compared) -> Explanation:
     if not compared.at:
         return _without_model(reading, best, aside)
     tried = compared.tried()
-    confirmed = any(confirms(t) and t.state.is_finished() for t in reading.trials)
-    if confirmed := confirmed and reading.aim is None and not reading.fixed:
-        tried = Places(synced, reading.trials).merged(tried)
+    confirmed, places = any(confirms(t) and t.state.is_finished() for t in reading.trials), None
+    if confirmed and reading.aim is None and not reading.fixed:
+        places = Places(synced, reading.trials)
+        tried = places.merged(tried)
     recommendation, instead_of = compared.recommend(tried), None
     may_differ = len(tried) and reading.given and reading.aim is None
     if may_differ and (free := compared.clearly_better(recommendation)) is not None:
         instead_of = compared.representative(compared.nearest(recommendation.x)).number
         tried, recommendation = tried[:0], free
-    x = recommendation.x
-    standing = Standing.of(reading.study, synced, reading.trials, tried, x) if confirmed else None
+    x, standing = recommendation.x, None
+    if places is not None:
+        standing = Standing.of(reading.study, synced, reading.trials, places, tried, x)
     untried = compared.decoded(x)
     rows, falling = compared.rows()
     aside |= {
