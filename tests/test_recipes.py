@@ -263,3 +263,34 @@ def test_several_learners_are_built_by_build():
         Learner(BOX, any_threat())
     assert isinstance(build(BOX, any_threat()), Balanced)
     assert isinstance(build(BOX, gp_ucb()), Learner)
+
+
+MISTAKEN = ["text", None, 20, -1, math.nan, {}, [], (), True]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "name"),
+    [(recipe, name) for recipe in RECIPES for name in inspect.signature(recipe).parameters],
+)
+def test_an_argument_of_another_type_is_refused_in_a_sentence(recipe, name):
+    known = inspect.signature(recipe).parameters
+    needed = {"prior": PRIOR, "radius": 0.2}
+    for value in MISTAKEN:
+        given = {each: needed[each] for each in needed if each in known} | {name: value}
+        refused = None
+        try:
+            build(GRID, recipe(**given), seed=0).ask()
+        except (TypeError, ValueError) as error:
+            refused = str(error)
+        assert refused is None or refused.endswith("."), (name, value)
+
+
+def test_what_an_argument_must_be_is_said():
+    for made, sentence in (
+        (recipes.tgp_ucb(prior=PRIOR, alpha=None), "alpha of tgp_ucb must be a number, got None"),
+        (recipes.ata_gp_ucb(features=20), "'qff', 'nystroem' or a Features, got 20"),
+        (recipes.any_threat(threats={}), "threats of any_threat must be Threats, got {}"),
+        (recipes.ec_gp_ucb(error="x"), "error of ec_gp_ucb must be a number, got 'x'"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=sentence):
+            build(GRID, made, seed=0)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar
+
+import numpy as np
 
 from stoic.confidence import Confidence, Fixed, Theory
 from stoic.confidence.base import check_width
@@ -61,7 +66,16 @@ class Balancing:
 
 
 # Of arguments that are easily mistaken for a text: type, and how one is written
-_KINDS = {"theory": (Theory, "Theory()"), "distance": (Distance, 'Distance("chebyshev")')}
+_WRITTEN = {"theory": (Theory, "Theory()"), "distance": (Distance, 'Distance("chebyshev")')}
+# Types that an argument may have, and what to call them; a truth value is no number
+_KINDS: dict[object, tuple[tuple[type, ...], str]] = {
+    float: ((Real,), "a number"),
+    int: ((Integral,), "a whole number"),
+    bool: ((bool, np.bool_), "True or False"),
+    tuple: ((tuple, list), "a tuple"),
+    type(None): ((type(None),), "None"),
+}
+_PLAIN = (type(None), Real, str, list, tuple, dict)
 
 Arguments = ParamSpec("Arguments")
 Made = TypeVar("Made", bound=Parts | Balancing, covariant=True)
@@ -91,11 +105,54 @@ class Recipe(Generic[Made]):
         """Compute the parts of the learner on a domain."""
         # Pickle finds ``write`` by its name; the parts come from what it wraps
         make: Callable[..., Made] = inspect.unwrap(self.write)
-        return make(domain, **dict(self.arguments))
+        given = dict(self.arguments)
+        try:
+            return make(domain, **given)
+        except (AttributeError, TypeError) as error:
+            for each, annotation in _annotations(make).items():
+                expected = _mistaken(given[each], annotation) if each in given else ""
+                if expected and each != "prior":  # which is refused with how it is written
+                    raise TypeError(
+                        f"{each} of {make.__name__} must be {expected}, got {given[each]!r}."
+                    ) from error
+            raise
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments)
         return f"{self.write.__name__}({given})"
+
+
+def _annotations(make: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of a function's arguments; none where its module cannot name one."""
+    try:
+        return typing.get_type_hints(make)
+    except NameError:
+        return {}
+
+
+def _mistaken(value: object, annotation: object) -> str:
+    """Say what else an argument has to be; empty if it is that, or only a domain can tell."""
+    union = typing.get_origin(annotation) in (typing.Union, UnionType)
+    names: list[str] = []
+    for each in typing.get_args(annotation) if union else (annotation,):
+        kind = typing.get_origin(each) or each
+        if kind is Literal:
+            texts = typing.get_args(each)
+            fits, called = isinstance(value, str) and value in texts, " or ".join(map(repr, texts))
+        elif kind in _KINDS:
+            types, called = _KINDS[kind]
+            fits = isinstance(value, types) and (bool in types or not isinstance(value, bool))
+        elif not isinstance(kind, type) or kind is Any:
+            return ""
+        else:
+            called = kind.__name__
+            # What an interface is may be anything but plain data
+            interface = Protocol in kind.__bases__
+            fits = not isinstance(value, _PLAIN) if interface else isinstance(value, kind)
+        if fits:
+            return ""
+        names.append(called)
+    return " or ".join(names)
 
 
 def recipe(
@@ -119,7 +176,7 @@ def recipe(
             given = signature.bind(**kwargs).arguments
         except TypeError as error:
             raise TypeError(f"{name}: {error}.") from None
-        for each, (kind, written) in _KINDS.items():
+        for each, (kind, written) in _WRITTEN.items():
             if given.get(each) is not None and not isinstance(given[each], kind):
                 raise TypeError(f"{each} is written as {written}, got {given[each]!r}.")
         if given.get("confidence") is not None:

@@ -129,8 +129,8 @@ def ata_gp_ucb(
         features = Fourier()
     elif features == "nystroem":
         features = Nystroem(horizon=horizon, delta=delta, constants=theory.form)
-    elif isinstance(features, str):
-        raise ValueError(f"features is 'qff' or 'nystroem', got {features!r}.")
+    elif isinstance(features, str) or not callable(features):
+        raise ValueError(f"features is 'qff', 'nystroem' or a Features, got {features!r}.")
     if prior is None and isinstance(features, Fourier):
         raise ValueError(
             "Quadrature Fourier features need a given prior with a squared exponential kernel: a "
