@@ -21,6 +21,7 @@ from stoic.pending import WaitingError
 from stoic.policies import Band
 from stoic.posteriors import Prior
 from stoic.problems import forrester, hosaki
+from stoic.problems.base import Optimum
 from stoic.simulate import run
 
 
@@ -203,3 +204,16 @@ def test_a_maximum_without_its_point_is_refused_before_the_first_round():
     with pytest.raises(TypeError, match=r"an Optimum\(x, value\), got 1\.0"):
         run(learner, Environment(Peak()), 5)
     assert not learner.told
+
+
+def test_an_optimum_that_f_exceeds_is_said():
+    class Low:
+        name, domain = "low", hosaki().on_grid(5).domain
+        optimum = Optimum(domain.points[0], 1.0)
+
+        def value(self, x):
+            return np.full(len(x), 1.5)
+
+    with pytest.warns(UserWarning, match=r"optimum of the problem is 1, but f is 1\.5 at"):
+        trace = run(Memory(Low.domain), Environment(Low()), 5)
+    assert (trace.regret == -0.5).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -12,6 +13,8 @@ from stoic.data import Array, Booleans, Choice, Outcome, Recommendation
 from stoic.environment import Environment
 from stoic.pending import WaitingError
 from stoic.problems.base import Optimum
+
+_ROUNDING = 1e-6  # of an optimum, or of 1, by which a maximum found by a search may be too low
 
 
 class Player(Protocol):
@@ -165,4 +168,10 @@ def run(
     if recommend:
         recommended = float(environment.problem.value(learner.recommend().x[None])[0])
     best = optimum.value
+    if len(value) and (most := value.max()) > best + _ROUNDING * max(1.0, abs(best)):
+        warnings.warn(
+            f"The optimum of the problem is {best:g}, but f is {most:g} at "
+            f"{executed[value.argmax()]}: regret to that optimum is negative.",
+            stacklevel=2,
+        )
     return Trace(chosen, executed, value, observed, corrupted, len(design), best, recommended)
