@@ -323,3 +323,33 @@ def test_masked_targets_and_those_of_pandas_are_missing():
         found = RobustGaussianProcessRegressor().fit(x, targets)
         assert found.weights_[0] == 0.0
         assert found.predict(x) == pytest.approx(expected.predict(x))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("far", [150.0, 1e4, -9999.0])
+def test_an_input_far_from_all_others_is_no_unit_of_lengthscales(seed, far):
+    def f(x):
+        return np.sin(2.0 * x[:, 0]) + 0.5 * x[:, 1] ** 2
+
+    rng = np.random.default_rng(seed)
+    x, test = rng.uniform(-3.0, 3.0, (120, 2)), rng.uniform(-3.0, 3.0, (300, 2))
+    y = f(x) + 0.05 * rng.standard_normal(120)
+    x[7] = far
+    assert RobustGaussianProcessRegressor().fit(x, y).score(test, f(test)) > 0.995
+
+
+def test_masked_inputs_are_refused_and_masked_noise_is_not_known():
+    x = np.linspace(0.0, 1.0, 20)[:, None]
+    y, first = np.sin(6.0 * x[:, 0]), np.arange(20) == 0
+    masked = np.ma.array(x, mask=first[:, None])
+    with pytest.raises(ValueError, match="1 inputs are masked"):
+        RobustGaussianProcessRegressor().fit(masked, y)
+    fitted = RobustGaussianProcessRegressor().fit(np.ma.array(x, mask=False), y)
+    with pytest.raises(ValueError, match="1 inputs are masked"):
+        fitted.predict(masked)
+    noise = np.where(first, 1e-9, 0.01)
+    masked, known = (
+        RobustGaussianProcessRegressor().fit(x, y, noise=variances).predict(x)
+        for variances in (np.ma.array(noise, mask=first), np.where(first, np.nan, noise))
+    )
+    np.testing.assert_array_equal(masked, known)

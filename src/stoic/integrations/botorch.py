@@ -22,7 +22,8 @@ import numpy as np
 from stoic.data import DISTRUSTED, Array, Observations
 from stoic.domains import Box, Domain
 from stoic.integrations.tables import Recipe, box_around, hill, model_of, observations_of
-from stoic.models import GaussianProcess
+from stoic.learner import has_scale
+from stoic.models import GaussianProcess, LeaveOneOutGP
 from stoic.posteriors import Arms, Exact, Model, Posterior
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.fitting import FixedHyperparameters
@@ -66,7 +67,7 @@ class _Observed:
     def with_rows(self, later: Observations) -> _Observed:
         """Condition on further rows, with the defence refitted to all rows.
 
-        The hyperparameters of a ``GaussianProcess`` are held.
+        The hyperparameters of a model that fits them are held.
         """
         if self.model is None:
             raise ValueError(
@@ -80,7 +81,7 @@ class _Observed:
             np.append(before.noise, later.noise),
         )
         model = self.model
-        if isinstance(model, GaussianProcess):
+        if isinstance(model, GaussianProcess | LeaveOneOutGP):
             model = replace(model, prior=self.posterior.prior, fitting=FixedHyperparameters())
         posterior = _exact(model(self.domain, rows, self.posterior))
         return replace(self, observations=rows, posterior=posterior)
@@ -132,9 +133,12 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
 
     Notes
     -----
-    Predictions agree with those of the posterior in stoic up to rounding. GPyTorch reports no
-    variance below 1e-10: give results in units in which that is negligible. A warning says if it is
-    not, as for results that were standardised with a huge outlier among them.
+    Predictions agree with those of one posterior in stoic up to rounding. Where the default keeps
+    several explanations of the results, they are those of the likeliest, without the deviation that
+    the others add: of 30 sets of 14 results with 15 % outliers, 95 % intervals covered 89 %, and
+    with all explanations 92 %. GPyTorch reports no variance below 1e-10: give results in units in
+    which that is negligible. A warning says if it is not, as for results that were standardised
+    with a huge outlier among them.
     """
 
     def __init__(
@@ -170,6 +174,13 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 _learn(outcome_transform, train_X, train_Y, trust)
             rows = _rows(x, *_measured(train_X, train_Y, train_Yvar, outcome_transform))
             fit = _Observed(rows, _exact(chosen(domain, rows)), domain, chosen)
+        if np.isfinite(rows.observed).sum() > 1 and not has_scale(chosen, rows):
+            warnings.warn(
+                "No two finite results differ, so that a deviation has no scale: those of this "
+                "model are arbitrary until two do.",
+                InputDataWarning,
+                stacklevel=2,
+            )
         self._assemble(fit, train_X, outcome_transform, input_transform)
 
     @classmethod
@@ -470,7 +481,7 @@ def _check(X: Any, Y: Any, Yvar: Any) -> None:
         raise ValueError(
             "RobustConjugateGP needs one table of results, n x d inputs with n x 1 results, got "
             f"shapes {tuple(X.shape)} and {tuple(Y.shape)}: for several outcomes use a ModelListGP "
-            "of one model each."
+            "of one model each, in Ax SurrogateSpec(..., allow_batched_models=False)."
         )
     if not X.is_floating_point():
         raise ValueError(f"Inputs must be floating-point numbers, got {X.dtype}: X.double().")

@@ -41,7 +41,7 @@ _EVERYWHERE = Bounds(exact=1000, chosen=512, full=512, recent=0, local=0, sample
 class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Gaussian process regression that is robust to outliers among the targets.
 
-    Hyperparameters are fitted in units of the ranges of the inputs and of a robust scale of the
+    Hyperparameters are fitted in units of robust ranges of the inputs and of a robust scale of the
     targets, so neither needs to be standardised.
 
     Parameters
@@ -97,7 +97,7 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
         """
         x, y = validate_data(
             self,
-            X,
+            _without_mask(X),
             _missing_as_nan(y),
             validate_separately=(
                 {"dtype": np.float64},
@@ -149,7 +149,7 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
             targets without a scale.
         """
         check_is_fitted(self)
-        x = validate_data(self, X, reset=False, dtype=np.float64)
+        x = validate_data(self, _without_mask(X), reset=False, dtype=np.float64)
         if return_std and return_cov:
             raise ValueError("Ask for return_std or for return_cov, not for both.")
         mean, std = self.posterior_.predict(x)
@@ -194,6 +194,16 @@ def _covariance(posterior: Posterior, x: Array) -> Array:
     return covariance
 
 
+def _without_mask(X: Any) -> Any:
+    """Return inputs; scikit-learn would take what is behind a mask for one."""
+    if np.ma.is_masked(X):
+        raise ValueError(
+            f"{np.count_nonzero(np.ma.getmaskarray(X))} inputs are masked, and there are no missing inputs: leave "
+            "out the rows, or impute them."
+        )
+    return X
+
+
 def _missing_as_nan(y: Any) -> Any:
     """Return targets with nan where they are masked, or NA in a column of objects of pandas."""
     if isinstance(y, np.ma.MaskedArray):
@@ -205,7 +215,7 @@ def _missing_as_nan(y: Any) -> Any:
 def _noise(noise: Any, n: int) -> Array:
     got, given = repr(noise), np.empty(0)
     with contextlib.suppress(TypeError, ValueError):
-        given = np.asarray(noise, dtype=float)
+        given = np.ma.filled(np.ma.asarray(noise, dtype=float), np.nan)
         got = f"shape {given.shape}"
     wrong = given[~(np.isnan(given) | ((given > 0.0) & np.isfinite(given)))]
     if given.shape != (n,) or len(wrong):

@@ -22,17 +22,24 @@ from stoic.refusal import RefusalError
 
 Recipe = Callable[[Domain], recipes.Parts | Learner]
 
+# A width is at most so many times that of all rows but this share at either end.
+_FAR, _EDGE = 10.0, 0.1
 # Distrusted results, at least, of a hill; and the spread of the others, in distances of these.
 _HILL, _LEVEL = 4, 0.05
 
 
 def box_around(x: Array) -> Box:
-    """Build the smallest box that holds the rows of ``x`` (n, d).
+    """Build a box in whose widths the lengthscales of the rows ``x`` (n, d) are measured.
 
-    A coordinate that is the same in all rows has no width to measure a lengthscale in: it gets its
-    own size, and at least 1.
+    It holds them all, unless a few are so far away that in units of all others no lengthscale is
+    likely: with one of 120 at fifty times the width of the others, two of three fits were at R^2 of
+    .8 instead of .999. A coordinate that is the same in all rows gets its own size, and at least 1.
     """
     lower, upper = x.min(axis=0), x.max(axis=0)
+    low, high = np.quantile(x, (_EDGE, 1.0 - _EDGE), axis=0)
+    beyond = (high - low) * _EDGE / (1.0 - 2.0 * _EDGE)
+    far = (beyond > 0.0) & (upper - lower > _FAR * (high - low + 2.0 * beyond))
+    lower, upper = np.where(far, low - beyond, lower), np.where(far, high + beyond, upper)
     # Two numbers closer than rounding are one.
     size = np.maximum(np.abs(lower), np.abs(upper))
     half = np.where(upper - lower > 1e-12 * size, 0.0, 0.5 * np.maximum(size, 1.0))
