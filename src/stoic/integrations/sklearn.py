@@ -196,10 +196,10 @@ def _covariance(posterior: Posterior, x: Array) -> Array:
 
 def _without_mask(X: Any) -> Any:
     """Return inputs; scikit-learn would take what is behind a mask for one."""
-    if np.ma.is_masked(X):
+    if masked := np.count_nonzero(np.ma.getmaskarray(X)) if np.ma.is_masked(X) else 0:
         raise ValueError(
-            f"{np.count_nonzero(np.ma.getmaskarray(X))} inputs are masked, and there are no missing inputs: leave "
-            "out the rows, or impute them."
+            f"{masked} inputs are masked, and there are no missing inputs: leave out the rows, or "
+            "impute them."
         )
     return X
 
