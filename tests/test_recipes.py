@@ -294,3 +294,21 @@ def test_what_an_argument_must_be_is_said():
     ):
         with pytest.raises((TypeError, ValueError), match=sentence):
             build(GRID, made, seed=0)
+
+
+def test_an_error_of_something_else_stays_as_it_is():
+    class Faulty:
+        def check(self, domain, prior):
+            return self.nodes
+
+        def __call__(self, *arguments):
+            raise NotImplementedError
+
+    @recipes.recipe
+    def own(domain, *, weights: {"units": "of the prior"} = ()):
+        return len(3)
+
+    with pytest.raises(AttributeError, match="no attribute 'nodes'"):
+        build(GRID, recipes.ata_gp_ucb(prior=PRIOR, features=Faulty(), alpha=np.array(0.5)))
+    with pytest.raises(TypeError, match="no len"):
+        build(GRID, own(weights="few"))

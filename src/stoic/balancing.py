@@ -11,7 +11,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -467,7 +466,7 @@ def _check_numbers(
         raise ValueError(
             f"Corrupted results and a budget are numbers >= 0, got {corrupted!r} and {budget!r}."
         )
-    if c is not None and not (isinstance(c, Real) and 0.0 <= c < math.inf):
+    if c is not None and (isinstance(c, str | list | tuple | dict) or not 0.0 <= c < math.inf):
         raise ValueError(f"The scale c of the comparison is a number >= 0 or None, got {c!r}.")
     if not (0.0 < delta < 1.0 and 0.0 < proxy < math.inf):
         raise ValueError(f"delta is between 0 and 1 and proxy positive, got {delta!r}, {proxy!r}.")

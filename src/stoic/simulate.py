@@ -14,7 +14,8 @@ from stoic.environment import Environment
 from stoic.pending import WaitingError
 from stoic.problems.base import Optimum
 
-_ROUNDING = 1e-6  # of an optimum, or of 1, by which a maximum found by a search may be too low
+# A maximum that was found by a search may be too low by so much of it, or of the range of f
+_ROUNDING, _TINY = 1e-6, 1e-12
 
 
 class Player(Protocol):
@@ -168,10 +169,11 @@ def run(
     if recommend:
         recommended = float(environment.problem.value(learner.recommend().x[None])[0])
     best = optimum.value
-    if len(value) and (most := value.max()) > best + _ROUNDING * max(1.0, abs(best)):
+    above = np.nan_to_num(value - best, nan=-np.inf)
+    if n and above.max() > _ROUNDING * max(abs(best), np.ptp(value)) + _TINY:
         warnings.warn(
-            f"The optimum of the problem is {best:g}, but f is {most:g} at "
-            f"{executed[value.argmax()]}: regret to that optimum is negative.",
+            f"The optimum of the problem is {best:.10g}, but f is {value[above.argmax()]:.10g} at "
+            f"{executed[above.argmax()]}: regret to that optimum is negative.",
             stacklevel=2,
         )
     return Trace(chosen, executed, value, observed, corrupted, len(design), best, recommended)

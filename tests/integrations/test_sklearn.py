@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from stoic import Box, GaussianProcess, Learner, Prior, recipes
 from stoic.defences import Plateau
 from stoic.integrations.sklearn import RobustGaussianProcessRegressor
-from stoic.integrations.tables import hill
+from stoic.integrations.tables import box_around, hill
 from stoic.kernels import RBF, Scaled
 from stoic.models import StudentTProcess
 from stoic.posteriors.absorbed import WindowPosterior
@@ -336,6 +336,25 @@ def test_an_input_far_from_all_others_is_no_unit_of_lengthscales(seed, far):
     y = f(x) + 0.05 * rng.standard_normal(120)
     x[7] = far
     assert RobustGaussianProcessRegressor().fit(x, y).score(test, f(test)) > 0.995
+
+
+@pytest.mark.parametrize(("n", "few"), [(50, 5), (30, 3), (20, 2), (100, 10), (100, 9)])
+def test_a_column_that_seldom_varies_has_its_width(n, few):
+    rng = np.random.default_rng(n + few)
+    x = np.column_stack([rng.random(n), np.zeros(n)])
+    for constant in (0.0, 1e-17 * rng.standard_normal(n), 0.01 * rng.standard_normal(n)):
+        x[:, 1] = constant
+        x[rng.choice(n, few, replace=False), 1] = np.arange(1.0, 1.0 + few)
+        assert box_around(x).widths[1] >= few
+
+
+def test_a_few_places_far_away_have_no_width():
+    x = np.random.default_rng(0).random((120, 2))
+    x[:11, 0] = -9999.0
+    x[[20, 30, 40], 1] = 1e3, -1e4, 1e6
+    assert (box_around(x).widths <= 1.0).all()
+    x[50, 1] = 1e5  # one place too many
+    assert box_around(x).widths[1] > 1e6
 
 
 def test_masked_inputs_are_refused_and_masked_noise_is_not_known():

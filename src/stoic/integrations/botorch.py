@@ -23,7 +23,7 @@ from stoic.data import DISTRUSTED, Array, Observations
 from stoic.domains import Box, Domain
 from stoic.integrations.tables import Recipe, box_around, hill, model_of, observations_of
 from stoic.learner import has_scale
-from stoic.models import GaussianProcess, LeaveOneOutGP
+from stoic.models import GaussianProcess
 from stoic.posteriors import Arms, Exact, Model, Posterior
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.fitting import FixedHyperparameters
@@ -67,7 +67,7 @@ class _Observed:
     def with_rows(self, later: Observations) -> _Observed:
         """Condition on further rows, with the defence refitted to all rows.
 
-        The hyperparameters of a model that fits them are held.
+        The hyperparameters of a ``GaussianProcess`` are held.
         """
         if self.model is None:
             raise ValueError(
@@ -81,7 +81,7 @@ class _Observed:
             np.append(before.noise, later.noise),
         )
         model = self.model
-        if isinstance(model, GaussianProcess | LeaveOneOutGP):
+        if isinstance(model, GaussianProcess):
             model = replace(model, prior=self.posterior.prior, fitting=FixedHyperparameters())
         posterior = _exact(model(self.domain, rows, self.posterior))
         return replace(self, observations=rows, posterior=posterior)
@@ -116,7 +116,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
     bounds:
         Corners of the search space after the input transform, 2 x d: lengthscales are fitted in
-        units of its widths. By default the smallest box around the rows.
+        units of its widths. By default a box around the rows, but for a few that are far away.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         if np.isfinite(rows.observed).sum() > 1 and not has_scale(chosen, rows):
             warnings.warn(
                 "No two finite results differ, so that a deviation has no scale: those of this "
-                "model are arbitrary until two do.",
+                "model are arbitrary.",
                 InputDataWarning,
                 stacklevel=2,
             )
@@ -314,10 +314,12 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     def condition_on_observations(
         self, X: Any, Y: Any, noise: Any = None, **options: Any
     ) -> RobustConjugateGP:
-        """Condition on further rows; hyperparameters are held.
+        """Condition on further rows; the hyperparameters of a ``GaussianProcess`` are held.
 
-        The defence judges *results*, a table n' x d and n' x 1, together with all earlier rows,
-        whose trust may change. To have hyperparameters fitted too, construct a new model.
+        Those of a leave-one-out model, as the default has, are fitted to all rows, since it cannot
+        judge results under others that it was fitted to before. The defence judges *results*, a
+        table n' x d and n' x 1, together with all earlier rows, whose trust may change. To have
+        hyperparameters fitted in any case, construct a new model.
 
         *Hypotheses* are trusted, and the rest stays as it is: what BoTorch adds while it
         fantasises, whatever comes in batches, since there are no two versions of a result, and all

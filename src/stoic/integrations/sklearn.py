@@ -196,7 +196,8 @@ def _covariance(posterior: Posterior, x: Array) -> Array:
 
 def _without_mask(X: Any) -> Any:
     """Return inputs; scikit-learn would take what is behind a mask for one."""
-    if masked := np.count_nonzero(np.ma.getmaskarray(X)) if np.ma.is_masked(X) else 0:
+    masked = isinstance(X, np.ma.MaskedArray) and np.count_nonzero(np.ma.getmaskarray(X))
+    if masked:
         raise ValueError(
             f"{masked} inputs are masked, and there are no missing inputs: leave out the rows, or "
             "impute them."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -22,8 +23,9 @@ from stoic.refusal import RefusalError
 
 Recipe = Callable[[Domain], recipes.Parts | Learner]
 
-# A width is at most so many times that of all rows but this share at either end.
-_FAR, _EDGE = 10.0, 0.1
+# Far is so many times the width of four in five of the rows, and few one place for so many rows.
+_FAR, _PLACES = 10.0, 50
+_CENTRAL: tuple[tuple[float, Literal["lower", "higher"]], ...] = ((0.1, "lower"), (0.9, "higher"))
 # Distrusted results, at least, of a hill; and the spread of the others, in distances of these.
 _HILL, _LEVEL = 4, 0.05
 
@@ -31,17 +33,19 @@ _HILL, _LEVEL = 4, 0.05
 def box_around(x: Array) -> Box:
     """Build a box in whose widths the lengthscales of the rows ``x`` (n, d) are measured.
 
-    It holds them all, unless a few are so far away that in units of all others no lengthscale is
-    likely: with one of 120 at fifty times the width of the others, two of three fits were at R^2 of
-    .8 instead of .999. A coordinate that is the same in all rows gets its own size, and at least 1.
+    It is the smallest one that holds them, but for a few places far from all others: in units that
+    hold these no lengthscale of the others is likely. With one of 120 rows at fifty times the width
+    of the others, two of three fits were at R^2 of .8 instead of .999. A coordinate that is the
+    same in all rows gets its own size, and at least 1.
     """
     lower, upper = x.min(axis=0), x.max(axis=0)
-    low, high = np.quantile(x, (_EDGE, 1.0 - _EDGE), axis=0)
-    beyond = (high - low) * _EDGE / (1.0 - 2.0 * _EDGE)
-    far = (beyond > 0.0) & (upper - lower > _FAR * (high - low + 2.0 * beyond))
-    lower, upper = np.where(far, low - beyond, lower), np.where(far, high + beyond, upper)
     # Two numbers closer than rounding are one.
     size = np.maximum(np.abs(lower), np.abs(upper))
+    for k, column in enumerate(x.T):
+        low, high = (np.quantile(column, at, method=of) for at, of in _CENTRAL)
+        far = np.abs(column - 0.5 * (low + high)) > _FAR * (high - low)
+        if high - low > 1e-12 * size[k] and len(np.unique(column[far])) <= 1 + len(x) // _PLACES:
+            lower[k], upper[k] = column[~far].min(), column[~far].max()
     half = np.where(upper - lower > 1e-12 * size, 0.0, 0.5 * np.maximum(size, 1.0))
     return Box(lower - half, upper + half)
 

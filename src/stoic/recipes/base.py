@@ -7,11 +7,8 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from types import UnionType
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar
-
-import numpy as np
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from stoic.confidence import Confidence, Fixed, Theory
 from stoic.confidence.base import check_width
@@ -67,15 +64,15 @@ class Balancing:
 
 # Of arguments that are easily mistaken for a text: type, and how one is written
 _WRITTEN = {"theory": (Theory, "Theory()"), "distance": (Distance, 'Distance("chebyshev")')}
-# Types that an argument may have, and what to call them; a truth value is no number
-_KINDS: dict[object, tuple[tuple[type, ...], str]] = {
-    float: ((Real,), "a number"),
-    int: ((Integral,), "a whole number"),
-    bool: ((bool, np.bool_), "True or False"),
+# Types of plain data that an argument may have, and what to call them
+_KINDS: dict[type, tuple[type | tuple[type, ...], str]] = {
+    float: ((int, float), "a number"),
+    int: (int, "a whole number"),
+    bool: (bool, "True or False"),
     tuple: ((tuple, list), "a tuple"),
-    type(None): ((type(None),), "None"),
+    type(None): (type(None), "None"),
 }
-_PLAIN = (type(None), Real, str, list, tuple, dict)
+_PLAIN = (type(None), int, float, str, list, tuple, dict)
 
 Arguments = ParamSpec("Arguments")
 Made = TypeVar("Made", bound=Parts | Balancing, covariant=True)
@@ -109,7 +106,8 @@ class Recipe(Generic[Made]):
         try:
             return make(domain, **given)
         except (AttributeError, TypeError) as error:
-            for each, annotation in _annotations(make).items():
+            ours = make.__module__.startswith("stoic.")
+            for each, annotation in typing.get_type_hints(make).items() if ours else ():
                 expected = _mistaken(given[each], annotation) if each in given else ""
                 if expected and each != "prior":  # which is refused with how it is written
                     raise TypeError(
@@ -122,36 +120,22 @@ class Recipe(Generic[Made]):
         return f"{self.write.__name__}({given})"
 
 
-def _annotations(make: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of a function's arguments; none where its module cannot name one."""
-    try:
-        return typing.get_type_hints(make)
-    except NameError:
-        return {}
-
-
 def _mistaken(value: object, annotation: object) -> str:
-    """Say what else an argument has to be; empty if it is that, or only a domain can tell."""
+    """Say what else an argument has to be; empty if it may be that, or is no plain data."""
     union = typing.get_origin(annotation) in (typing.Union, UnionType)
     names: list[str] = []
     for each in typing.get_args(annotation) if union else (annotation,):
         kind = typing.get_origin(each) or each
         if kind is Literal:
-            texts = typing.get_args(each)
-            fits, called = isinstance(value, str) and value in texts, " or ".join(map(repr, texts))
-        elif kind in _KINDS:
-            types, called = _KINDS[kind]
-            fits = isinstance(value, types) and (bool in types or not isinstance(value, bool))
-        elif not isinstance(kind, type) or kind is Any:
-            return ""
+            names += map(repr, typing.get_args(each))
+            if value in typing.get_args(each):
+                return ""
         else:
-            called = kind.__name__
-            # What an interface is may be anything but plain data
-            interface = Protocol in kind.__bases__
-            fits = not isinstance(value, _PLAIN) if interface else isinstance(value, kind)
-        if fits:
-            return ""
-        names.append(called)
+            assert isinstance(kind, type)
+            types, name = _KINDS.get(kind, (kind, kind.__name__))
+            names.append(name)
+            if not isinstance(value, _PLAIN) or isinstance(value, types):
+                return ""
     return " or ".join(names)
 
 
