@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from optuna.trial import TrialState
 
 from scripts import trials_of
 from stoic import Box, recipes
+from stoic.integrations.optuna.earlier import stored_names
 from stoic.integrations.optuna.objective import RobustObjective, stored_aim
+from stoic.integrations.optuna.possible import PossibleValues, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.recipe import RECIPE, load, parse
 from stoic.refusal import RefusalError
@@ -96,6 +99,39 @@ def test_nothing_is_created_if_it_is_refused(here, said, match):
     with pytest.raises(RefusalError, match=match):
         open_request(request(here, **said))
     assert optuna.get_all_study_names(f"sqlite:///{here}/stoic.db") == []
+
+
+def test_possible_values_are_kept_or_replaced_with_a_note(here):
+    begin(here, possible=PossibleValues(0.0, math.inf))
+    for said, notes in (
+        ({}, []),
+        ({"possible": PossibleValues(0.0, math.inf)}, []),
+        (
+            {"possible": PossibleValues(0.0, 1.0)},
+            ["until now the possible values of this study were 0 to inf"],
+        ),
+    ):
+        study, method = open_request(request(here, **said))
+        assert method.replaces(study) == notes
+        method.record(study)
+    assert stored_possible(study) == PossibleValues(0.0, 1.0)
+
+
+def test_a_warm_start_goes_on_without_the_earlier_study(here):
+    earlier = optuna.create_study(storage=f"sqlite:///{here}/stoic.db", study_name="earlier")
+    for x in (-0.5, 0.0, 0.5, 1.0):
+        earlier.add_trial(
+            optuna.create_trial(params={"x": x}, distributions=SPACE, value=(x - 0.2) ** 2)
+        )
+    study = begin(here, warm_start=["earlier"])
+    assert stored_names(study) == ["earlier"]
+    optuna.delete_study(study_name="earlier", storage=f"sqlite:///{here}/stoic.db")
+    study, method = open_request(request(here, warm_start=["earlier"]))
+    assert method.replaces(study) == []
+    method.record(study)
+    assert stored_names(study) == ["earlier"]
+    with pytest.raises(RefusalError, match="no study 'another'"):
+        open_request(request(here, warm_start=["another"]))
 
 
 def test_a_recipe_is_kept_or_replaced(here):

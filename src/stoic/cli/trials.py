@@ -190,7 +190,11 @@ def studies(
     print_records(records, "json" if json else form)
 
 
-@command("delete-study", yes=option("Do not ask.", "--yes", "-y"))
+@command(
+    "delete-study",
+    what=argument("NAME", "Of the study."),
+    yes=option("Do not ask.", "--yes", "-y"),
+)
 def delete_study(*, place: Place, yes: bool) -> None:
     """Delete a study with all its trials."""
     import optuna

@@ -10,7 +10,7 @@ import optuna
 from optuna.storages import BaseStorage
 
 from stoic.integrations.optuna import StoicSampler
-from stoic.integrations.optuna.earlier import EarlierStudy, stored_names
+from stoic.integrations.optuna.earlier import EarlierStudy, stored_names, stored_sources
 from stoic.integrations.optuna.encoding import Encoding, met, searched
 from stoic.integrations.optuna.objective import (
     RobustArguments,
@@ -115,7 +115,6 @@ class StudyMethod:
 
         ``study`` is None for a new one. Earlier studies without a URL are in ``storage``.
         """
-        warm_start = earlier_studies(search.warm_start, storage, search.name)
         together = RobustObjective.of(search.said, study)
         recipe, possible = search.recipe, search.possible
         if recipe is None and study is not None:
@@ -123,11 +122,16 @@ class StudyMethod:
         if possible is None and study is not None:
             possible = stored_possible(study)
         recipe = load(DEFAULT if recipe is None else recipe)
-        names = [each.study_name for each in warm_start]
-        WarmStart(warm_start, recipe, together)  # checks them
+        names = [
+            each.rpartition("::")[2] if isinstance(each, str) else each.study_name
+            for each in search.warm_start
+        ]
         # The record goes before: an earlier study may have gone on since, or have been deleted
         if study is not None and names == stored_names(study):
-            warm_start = []
+            WarmStart(stored_sources(study), recipe, together)  # checks them
+            return cls(together, recipe, possible)
+        warm_start = earlier_studies(search.warm_start, storage, search.name)
+        WarmStart(warm_start, recipe, together)
         return cls(together, recipe, possible, tuple(map(learned, warm_start)))
 
     def check(self, space: Space) -> None:
@@ -177,6 +181,10 @@ class StudyMethod:
         given = self.recipe is not DEFAULT and text_of(self.recipe) is not None
         if given and text is not None and replaces(self.recipe, text):
             notes.append(f"until now this study used another recipe: {text}")
+        were = stored_possible(study)
+        if were is not None and self.possible not in (None, were):
+            ends = f"{were.low:g} to {were.high:g}"
+            notes.append(f"until now the possible values of this study were {ends}")
         if self.sources and (names := stored_names(study)):
             notes.append(f"until now this study was warmed by {', '.join(names)}")
         return notes
