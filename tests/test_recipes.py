@@ -288,7 +288,7 @@ def test_an_argument_of_another_type_is_refused_in_a_sentence(recipe, name):
 def test_what_an_argument_must_be_is_said():
     for made, sentence in (
         (recipes.tgp_ucb(prior=PRIOR, alpha=None), "alpha of tgp_ucb must be a number, got None"),
-        (recipes.ata_gp_ucb(features=20), "'qff', 'nystroem' or a Features, got 20"),
+        (recipes.ata_gp_ucb(features=20), "'qff' or 'nystroem', or a Features, got 20"),
         (recipes.any_threat(threats={}), "threats of any_threat must be Threats, got {}"),
         (recipes.ec_gp_ucb(error="x"), "error of ec_gp_ucb must be a number, got 'x'"),
     ):

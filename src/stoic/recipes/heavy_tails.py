@@ -130,7 +130,7 @@ def ata_gp_ucb(
     elif features == "nystroem":
         features = Nystroem(horizon=horizon, delta=delta, constants=theory.form)
     elif isinstance(features, str) or not callable(features):
-        raise ValueError(f"features is 'qff', 'nystroem' or a Features, got {features!r}.")
+        raise ValueError(f"features is 'qff' or 'nystroem', or a Features, got {features!r}.")
     if prior is None and isinstance(features, Fourier):
         raise ValueError(
             "Quadrature Fourier features need a given prior with a squared exponential kernel: a "
