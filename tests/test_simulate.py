@@ -212,8 +212,8 @@ def test_an_optimum_that_f_exceeds_is_said():
         optimum = Optimum(domain.points[0], 1.0)
 
         def value(self, x):
-            return np.full(len(x), 1.5)
+            return np.where(x[:, 0] > self.domain.points[:, 0].mean(), 1.5, np.nan)
 
     with pytest.warns(UserWarning, match=r"optimum of the problem is 1, but f is 1\.5 at"):
         trace = run(Memory(Low.domain), Environment(Low()), 5)
-    assert (trace.regret == -0.5).all()
+    assert np.nanmin(trace.regret) == -0.5

@@ -169,11 +169,12 @@ def run(
     if recommend:
         recommended = float(environment.problem.value(learner.recommend().x[None])[0])
     best = optimum.value
-    above = np.nan_to_num(value - best, nan=-np.inf)
-    if n and above.max() > _ROUNDING * max(abs(best), np.ptp(value)) + _TINY:
+    known = value[np.isfinite(value)]
+    most = known.max(initial=-np.inf)
+    if most - best > _TINY and most - best > _ROUNDING * max(abs(best), np.ptp(known)):
         warnings.warn(
-            f"The optimum of the problem is {best:.10g}, but f is {value[above.argmax()]:.10g} at "
-            f"{executed[above.argmax()]}: regret to that optimum is negative.",
+            f"The optimum of the problem is {best:.10g}, but f is {most:.10g} at "
+            f"{executed[value == most][0]}: regret to that optimum is negative.",
             stacklevel=2,
         )
     return Trace(chosen, executed, value, observed, corrupted, len(design), best, recommended)

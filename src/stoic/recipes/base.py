@@ -122,6 +122,8 @@ class Recipe(Generic[Made]):
 
 def _mistaken(value: object, annotation: object) -> str:
     """Say what else an argument has to be; empty if it may be that, or is no plain data."""
+    if not isinstance(value, _PLAIN):
+        return ""
     union = typing.get_origin(annotation) in (typing.Union, UnionType)
     names: list[str] = []
     for each in typing.get_args(annotation) if union else (annotation,):
@@ -134,7 +136,7 @@ def _mistaken(value: object, annotation: object) -> str:
             assert isinstance(kind, type)
             types, name = _KINDS.get(kind, (kind, kind.__name__))
             names.append(name)
-            if not isinstance(value, _PLAIN) or isinstance(value, types):
+            if isinstance(value, types):
                 return ""
     return " or ".join(names)
 
