@@ -215,8 +215,8 @@ def _missing_as_nan(y: Any) -> Any:
 
 def _noise(noise: Any, n: int) -> Array:
     got, given = repr(noise), np.empty(0)
-    with contextlib.suppress(TypeError, ValueError):
-        given = np.ma.filled(np.ma.asarray(noise, dtype=float), np.nan)
+    with contextlib.suppress(ValueError):
+        given = numbers(noise, "A noise variance")
         got = f"shape {given.shape}"
     wrong = given[~(np.isnan(given) | ((given > 0.0) & np.isfinite(given)))]
     if given.shape != (n,) or len(wrong):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -25,7 +24,6 @@ Recipe = Callable[[Domain], recipes.Parts | Learner]
 
 # Far is so many times the width of four in five of the rows, and few one place for so many rows.
 _FAR, _PLACES = 10.0, 50
-_CENTRAL: tuple[tuple[float, Literal["lower", "higher"]], ...] = ((0.1, "lower"), (0.9, "higher"))
 # Distrusted results, at least, of a hill; and the spread of the others, in distances of these.
 _HILL, _LEVEL = 4, 0.05
 
@@ -41,11 +39,13 @@ def box_around(x: Array) -> Box:
     lower, upper = x.min(axis=0), x.max(axis=0)
     # Two numbers closer than rounding are one.
     size = np.maximum(np.abs(lower), np.abs(upper))
-    for k, column in enumerate(x.T):
-        low, high = (np.quantile(column, at, method=of) for at, of in _CENTRAL)
-        far = np.abs(column - 0.5 * (low + high)) > _FAR * (high - low)
-        if high - low > 1e-12 * size[k] and len(np.unique(column[far])) <= 1 + len(x) // _PLACES:
-            lower[k], upper[k] = column[~far].min(), column[~far].max()
+    low = np.quantile(x, 0.1, axis=0, method="lower")
+    high = np.quantile(x, 0.9, axis=0, method="higher")
+    far = np.abs(x - 0.5 * (low + high)) > _FAR * (high - low)
+    for k in np.flatnonzero(far.any(axis=0) & (high - low > 1e-12 * size)):
+        if len(np.unique(x[far[:, k], k])) <= 1 + len(x) // _PLACES:
+            near = x[~far[:, k], k]
+            lower[k], upper[k] = near.min(), near.max()
     half = np.where(upper - lower > 1e-12 * size, 0.0, 0.5 * np.maximum(size, 1.0))
     return Box(lower - half, upper + half)
 

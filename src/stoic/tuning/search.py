@@ -127,7 +127,7 @@ class StudyMethod:
             for each in search.warm_start
         ]
         # The record goes before: an earlier study may have gone on since, or have been deleted
-        if study is not None and names == stored_names(study):
+        if names and study is not None and names == stored_names(study):
             WarmStart(stored_sources(study), recipe, together)  # checks them
             return cls(together, recipe, possible)
         warm_start = earlier_studies(search.warm_start, storage, search.name)
@@ -183,8 +183,7 @@ class StudyMethod:
             notes.append(f"until now this study used another recipe: {text}")
         were = stored_possible(study)
         if were is not None and self.possible not in (None, were):
-            ends = f"{were.low:g} to {were.high:g}"
-            notes.append(f"until now the possible values of this study were {ends}")
+            notes.append(f"until now the possible values of this study were {were}")
         if self.sources and (names := stored_names(study)):
             notes.append(f"until now this study was warmed by {', '.join(names)}")
         return notes
