@@ -264,15 +264,14 @@ def test_tolerances_hold_at_once_and_every_one_in_its_own_unit():
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("aim", "best", "places"),
-    [({"threshold": -0.5}, -0.55, 12), ({"policy": "stable"}, -0.3, 10)],
-    ids=["satisficing", "stable"],
+    "aim", [{"threshold": -0.5}, {"policy": "stable"}], ids=["satisficing", "stable"]
 )
-def test_four_parameters_that_move_are_searched_and_not_one_place_only(aim, best, places):
+def test_four_parameters_that_move_are_searched_and_not_one_place_only(aim):
     """A narrow hole at 30, a wide one at 65 that is 0.8 deep, and nearly all of the rest flat.
 
-    The stable choice runs the ends of what it promises and its centre: over 24 seeds its best value
-    is between -0.33 and -0.79, at 11 or 12 places of 12 (seed 0: -0.41 and 11).
+    Of eight studies seven find the wide one and certify it, for both aims: of four, two or more,
+    whatever the rounding. While its few results were outliers up to the fortieth result, one of
+    eight did for a threshold, and three for the stable choice.
     """
 
     def holes(trial):
@@ -281,20 +280,23 @@ def test_four_parameters_that_move_are_searched_and_not_one_place_only(aim, best
         return float(-0.95 * np.exp(-narrow) - 0.8 * np.exp(-wide))
 
     tolerance = {f"x{i}": 2.0 for i in range(4)}
-    sampler = StoicSampler(seed=0, n_startup_trials=20, tolerance=tolerance, **aim)
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(holes, n_trials=32)
-    asked = np.array([list(trial.params.values()) for trial in study.trials[20:]])
-    assert len(np.unique(asked.round(6), axis=0)) >= places
-    assert min(trial.value for trial in study.trials[:20]) > -0.5
-    found = explain(study).certified
-    assert study.best_value < best
-    assert found.certificate.radius >= 0.5
-    x = np.array(list(found.params.values()))
-    for side in np.ndindex(2, 2, 2, 2):
-        moved = x + 2.0 * 0.999 * found.certificate.radius * (2.0 * np.array(side) - 1.0)
-        wide = -0.8 * np.exp(-np.sum(((np.clip(moved, 0.0, 100.0) - 65.0) / 25.0) ** 2))
-        assert wide <= found.certificate.value + 0.15  # the model is that of a dozen trials
+    succeeded = 0
+    for seed in range(4):
+        sampler = StoicSampler(seed=seed, n_startup_trials=20, tolerance=tolerance, **aim)
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(holes, n_trials=32)
+        asked = np.array([list(trial.params.values()) for trial in study.trials[20:]])
+        assert len(np.unique(asked.round(6), axis=0)) >= 10
+        found = explain(study).certified
+        succeeded += study.best_value < -0.55 and found.certificate.radius >= 0.5
+        if found.certificate.radius < 0.0:
+            continue
+        x = np.array(list(found.params.values()))
+        for side in np.ndindex(2, 2, 2, 2):
+            moved = x + 2.0 * 0.999 * found.certificate.radius * (2.0 * np.array(side) - 1.0)
+            wide = -0.8 * np.exp(-np.sum(((np.clip(moved, 0.0, 100.0) - 65.0) / 25.0) ** 2))
+            assert wide <= found.certificate.value + 0.15  # the model is that of a dozen trials
+    assert succeeded >= 2
 
 
 def test_lies_do_not_get_a_certificate():

@@ -94,9 +94,11 @@ def asked_elsewhere(x, y, model=None):
     return with_few_good_results(search, model.climbed(search))
 
 
-def test_of_fewer_than_forty_results_outliers_may_look_alike():
+def test_of_fewer_than_twenty_results_outliers_may_look_alike():
     x, y = old_results(1)
-    assert asked_elsewhere(x[:39], y[:39]) is None
+    order = np.append(np.argsort(-y)[:5], np.argsort(y)[:15])
+    assert asked_elsewhere(x[order], y[order]) is not None
+    assert asked_elsewhere(x[order[:-1]], y[order[:-1]]) is None
 
 
 def test_results_that_are_repeated_need_no_other_scale():
