@@ -244,7 +244,7 @@ def test_a_hill_in_a_plain_is_undecided(direction):
     study = optuna.create_study(direction=direction, sampler=sampler)
     study.optimize(accuracy, n_trials=60)
     known = explain(study)
-    assert "distrusted results are side by side" in known.undecided
+    assert "11 distrusted results are side by side" in known.undecided
     assert "Measure the observed best again" in known.undecided
 
 

@@ -32,7 +32,7 @@ while sum(name.startswith("begun-") for name in os.listdir(here)) < workers:
     time.sleep(0.01)
 while int(os.environ["STOIC_TRIAL"]) >= 8 and os.path.exists(f"{here}/closed"):
     time.sleep(0.01)
-time.sleep(0.05)
+time.sleep(0.3)
 print(x * x + y * y)
 """
 
@@ -82,7 +82,7 @@ def check(directory: Path, storage: str, trials: int) -> None:
         for a, b in combinations(stored, 2)
         if a.datetime_start < b.datetime_complete and b.datetime_start < a.datetime_complete
     ]
-    assert len(together) >= trials // 8  # they did run at the same time, on a busy machine, too
+    assert len(together) >= trials // 4  # they did run at the same time, on a busy machine, too
     # Later, all of them are within a millionth of the bottom.
     apart = [np.abs(points[a] - points[b]).max() for a, b in together if b < 24]
     assert min(apart) > 1e-6
