@@ -267,7 +267,7 @@ def loo_gp_ucb(
     Each result is tested against the leave-one-out prediction; no centre, range or number of
     outliers is assumed. Where that leaves several outlier hypotheses, the likeliest gives the mean
     and all of them the deviation, see :class:`~stoic.models.LeaveOneOutGP`: so the search queries
-    again where they differ.
+    again where they differ. Results of few values have at least the noise of rounding.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def loo_gp_ucb(
     check_prior(domain, prior)
     chosen = prior or family(domain)
     # Without ``scale``: the model does not use that of its fitting
-    judging = FixedHyperparameters() if prior else Fitting(marginal_likelihood)
+    judging = FixedHyperparameters() if prior else Fitting(marginal_likelihood, step=None)
     model = LeaveOneOutGP(chosen, judging, half_width, shape, price)
     return Parts(model, confidence or Schedule(), policy or Requery(UCB()))
 
