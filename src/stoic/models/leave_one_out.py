@@ -322,16 +322,10 @@ class LeaveOneOutGP:
         search = Search(self, domain, observations)
         earlier = previous if isinstance(previous, Hypothesis) else None
         best = self.climbed(search, earlier)
+        if earlier is None:
+            best = search.joined(best, search.afresh(best))
         another = with_few_good_results(search, best, earlier) if self.few_good else None
-        if another is None:
-            return best
-        found = [each for each in best.explanations if not search.same(another, each)]
-        explanations = (*found, another)
-        return replace(
-            search.likeliest(list(explanations), best),
-            all_trusted=best.all_trusted,
-            explanations=explanations,
-        )
+        return search.joined(best, another)
 
     def climbed(self, search: Search, earlier: Hypothesis | None = None) -> Hypothesis:
         """Return the likeliest fixed point of a search, with the others as its explanations."""
