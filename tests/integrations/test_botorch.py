@@ -518,7 +518,10 @@ def test_the_incumbent_is_no_lie():
     assert fantasies.best_f.shape == (4,)
     assert fantasies.incumbent.shape == (4, 2)
     unbelieving = GaussianProcess(Prior(kernels.RBF(0.4), 0.01), Plateau(0.0, 1e-9))
-    with pytest.warns(InputDataWarning, match="results counts"):
+    with (
+        pytest.warns(UserWarning, match="12 of 12 finite results are distrusted"),
+        pytest.warns(InputDataWarning, match="results counts"),
+    ):
         nobody = RobustConjugateGP(tensor(x), column(y), model=unbelieving)
     assert float(nobody.best_f) == 0.0  # the prior mean
 

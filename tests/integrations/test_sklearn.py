@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from stoic import Box, GaussianProcess, Learner, Prior, recipes
 from stoic.defences import Plateau
 from stoic.integrations.sklearn import RobustGaussianProcessRegressor
-from stoic.integrations.tables import box_around, hill
+from stoic.integrations.tables import box_around, doubt, hill
 from stoic.kernels import RBF, Scaled
 from stoic.models import StudentTProcess
 from stoic.posteriors.absorbed import WindowPosterior
@@ -178,7 +178,10 @@ def test_a_recipe_may_be_named():
 
 def test_targets_that_no_model_is_right_for_are_named():
     X, y = table(10)
-    with pytest.warns(UserWarning, match="take the logarithm of the values"):
+    with (
+        pytest.warns(UserWarning, match="take the logarithm of the values"),
+        pytest.warns(UserWarning, match="9 of 10 finite results are distrusted"),
+    ):
         RobustGaussianProcessRegressor().fit(X, 1e100 * y)
 
 
@@ -301,6 +304,54 @@ def test_outliers_in_a_plain_are_no_hill():
     twice[:8] = np.repeat([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], 2, axis=0)
     assert hill(twice, 1.0 - trust, trust) is None
     assert hill(x, 10.0 * x[:, 0] + y, np.where(y > 0.0, 0.0, 1.0)) is None  # a slope is no plain
+
+
+def wave(n, seed):
+    """Inputs, a function of them, and a generator for more."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-4.0, 4.0, (n, 1))
+    return x, np.sinc(x[:, 0]), rng
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_labels_that_are_0_and_1_are_noise_and_no_outliers(seed):
+    x, f, rng = wave(200, seed)
+    probability = 0.3 + 0.6 * f
+    y = (rng.random(200) < probability).astype(float)
+    regressor = RobustGaussianProcessRegressor().fit(x, y)
+    assert (regressor.weights_ >= 0.5).all()
+    others = RobustGaussianProcessRegressor("gp_ucb").fit(x, y)
+    error, least = (np.std(each.predict(x) - probability) for each in (regressor, others))
+    assert error < 1.1 * least
+    y[:20] = 9.0
+    assert (RobustGaussianProcessRegressor().fit(x, y).weights_[:20] < 0.5).all()
+
+
+@pytest.mark.parametrize("value", [-99.0, -999.0])
+@pytest.mark.parametrize("seed", range(2, 5))
+def test_a_constant_far_away_is_as_if_it_were_missing(seed, value):
+    x, f, rng = wave(60, seed)
+    y = f + 0.05 * rng.standard_normal(60)
+    y[:18] = np.nan
+    missing = RobustGaussianProcessRegressor().fit(x, y)
+    y[:18] = value
+    there = RobustGaussianProcessRegressor().fit(x, y)
+    assert (there.weights_[:18] < 0.5).all()
+    lengthscale = there.kernel_.kernel.lengthscale  # 0.05 to 0.2, if fitted to the constant, too
+    np.testing.assert_allclose(lengthscale, missing.kernel_.kernel.lengthscale, rtol=0.3)
+    assert np.sqrt(np.mean((there.predict(x) - f) ** 2)) < 0.05
+
+
+def test_what_rejects_most_targets_says_so():
+    x, y = cone(0)
+    trust = np.where(np.arange(80) < 41, 0.0, 1.0)
+    assert "41 of 80 finite results are distrusted" in doubt(x, y, trust)
+    trust[0] = 1.0
+    assert doubt(x, y, trust) is None
+    trust[0] = 0.0
+    y[70:] = np.nan  # which no count has
+    assert "41 of 70 finite results are distrusted" in doubt(x, y, trust)
+    assert doubt(x[:3], y[:3], trust[:3]) is None  # three say little
 
 
 @pytest.mark.parametrize("y", [[4e6], [4e6, np.nan], [3.0, 3.0]])

@@ -21,7 +21,7 @@ import numpy as np
 
 from stoic.data import DISTRUSTED, Array, Observations
 from stoic.domains import Box, Domain
-from stoic.integrations.tables import Recipe, box_around, hill, model_of, observations_of
+from stoic.integrations.tables import Recipe, box_around, doubt, model_of, observations_of
 from stoic.learner import has_scale
 from stoic.models import GaussianProcess
 from stoic.posteriors import Arms, Exact, Model, Posterior
@@ -226,7 +226,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
         X = X.detach().clone()  # which the caller may change
         prior, rows = fit.posterior.prior, fit.observations
         targets = fit.posterior.fitted_defence(rows, prior)
-        if said := hill(rows.x / fit.domain.widths, rows.observed, targets.trust):
+        if said := doubt(rows.x / fit.domain.widths, rows.observed, targets.trust):
             warnings.warn(f"{said} If they are right, use recipe='gp_ucb'.", stacklevel=3)
         kept = np.isfinite(targets.noise)
         values, noise = targets.values, targets.noise

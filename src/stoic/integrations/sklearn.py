@@ -13,7 +13,7 @@ import numpy as np
 
 from stoic import linalg
 from stoic.data import Array, numbers
-from stoic.integrations.tables import Recipe, box_around, hill, model_of, observations_of
+from stoic.integrations.tables import Recipe, box_around, doubt, model_of, observations_of
 from stoic.learner import has_scale
 from stoic.models.window import Bounds
 from stoic.posteriors import Exact, Model
@@ -119,7 +119,7 @@ class RobustGaussianProcessRegressor(RegressorMixin, BaseEstimator):  # type: ig
             self.posterior_ = model(domain, rows)
         self.weights_ = self.posterior_.trust(rows)
         self._scaled = has_scale(model, rows)
-        if said := hill(x / domain.widths, rows.observed, self.weights_):
+        if said := doubt(x / domain.widths, rows.observed, self.weights_):
             warnings.warn(
                 f"{said} If they are right, fit recipe='gp_ucb'.", UserWarning, stacklevel=2
             )

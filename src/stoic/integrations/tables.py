@@ -104,6 +104,21 @@ def hill(u: Array, observed: Array, trust: Array) -> str | None:
     )
 
 
+def doubt(u: Array, observed: Array, trust: Array) -> str | None:
+    """Reason to doubt that distrusted targets are outliers, in a sentence; None if there is none.
+
+    They look like a :func:`hill`, or are more than half of the finite ones. Shapes as there.
+    """
+    finite = np.isfinite(observed)
+    count = np.count_nonzero(finite & (trust < DISTRUSTED))
+    if count >= _HILL and 2 * count > np.count_nonzero(finite):
+        return (
+            f"{count} of {np.count_nonzero(finite)} finite results are distrusted: the model is "
+            "that of a minority."
+        )
+    return hill(u, observed, trust)
+
+
 def model_of(
     recipe: Recipe | str | None, model: Model | None, domain: Domain, bounds: Bounds | None = None
 ) -> Model:
