@@ -235,6 +235,33 @@ def test_what_is_outvoted_at_its_place_is_tried_the_other_way_round():
     assert search.reversing(other) is None
 
 
+def test_what_is_trusted_is_fitted_from_scratch_where_that_is_clearly_better(monkeypatch):
+    rng = np.random.default_rng(2)
+    x = rng.uniform(-4.0, 4.0, (60, 1))
+    y = np.sinc(x[:, 0]) + 0.05 * rng.standard_normal(60)
+    y[:18] = -99.0
+    domain, observations = Box([-4.0], [4.0]), observed(x, y)
+    model = Learner(domain, recipes.loo_gp_ucb()).model
+    search = Search(model, domain, observations)
+    climbed = model.climbed(search)
+    found = search.afresh(climbed)
+    assert found.evidence > climbed.evidence + 5.0
+    joined = search.joined(climbed, found)
+    assert joined.posterior is found.posterior
+    assert joined.all_trusted is climbed.all_trusted
+    others = [each for each in climbed.explanations if not search.same(found, each)]
+    assert list(joined.explanations) == [*others, found]
+    assert search.joined(climbed, None) is climbed
+    assert model.fit(domain, observations).evidence == pytest.approx(found.evidence)
+
+    assert search.afresh(joined) is None  # it is fitted from scratch already
+    honest = Search(model, domain, observed(x[18:], y[18:]))
+    monkeypatch.setattr(Search, "fit", None)  # nothing to do where nothing is rejected,
+    assert honest.afresh(replace(found, excess=np.zeros(42))) is None
+    given = Search(GIVEN, domain, observations)  # and where no hyperparameters are fitted
+    assert given.afresh(climbed) is None
+
+
 @pytest.mark.slow
 def test_trying_the_other_way_round_finds_a_summit_sooner(monkeypatch):
     # Forrester, 100 rounds, four lies, seed 44: 394 and 679 when this was written. Without that

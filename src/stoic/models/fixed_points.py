@@ -176,15 +176,16 @@ class Search:
         """Fit what ``best`` trusts from scratch, and settle that; ``None`` if not clearly better.
 
         Its hyperparameters come from fits to results that it rejects by now, which may leave
-        lengthscales too short: with 18 of 60 targets at -99, R^2 is .46 to .83 in five sets of six,
-        and .99 so.
+        lengthscales too short: of six sets of 60 targets of a sinc, 18 at -99, R^2 is .46 to .83 in
+        five, and .99 so.
         """
         if best.posterior is None or not self.rules.fitting.refits:
             return None
         trust = best(self.observations, best.posterior.prior).trust
         if not (np.isfinite(self.observations.observed) & (trust < DISTRUSTED)).any():
             return None
-        start = self.fit(best, self.judge(best), None)
+        alone = replace(best, explanations=(), all_trusted=None)
+        start = self.fit(alone, self.judge(best), None)
         settled = None if start is None else self.climb(start, [])
         return settled if settled and settled.evidence > best.evidence + _CLEARLY else None
 
