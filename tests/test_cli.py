@@ -1149,7 +1149,7 @@ def test_a_file_that_a_storage_names_is_not_run_by_looking(stoic):
     assert "give --recipe methods.py:phased, or another one" in resumed.err
 
 
-def test_an_outage_stops_a_campaign_that_has_worked(stoic, tmp_path):
+def test_an_outage_stops_a_campaign_that_has_worked(unexplained, stoic, tmp_path):
     gone = tmp_path / "gone"
     code = f"import os, sys; print(sys.argv[1]); sys.exit(7 * os.path.exists({str(gone)!r}))"
     command = ["--failed", "exit 7=transient", "--", sys.executable, "-S", "-c", code, "{x}"]
