@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _SAME = 0.1  # two fixed points are the same if no row's trust differs by more
 _BETTER = 0.1  # nats; smaller differences are the tolerance of a fit
 # nats. Where it mattered it was 10 to 180; narrow hills were found less often with fits that
-# gained .2 at most, 90 of their 120 best results trusted instead of 95.
+# gained 3 at most, 90 of their 120 best results trusted instead of 95.
 _CLEARLY = 5.0
 _CONVERGED = 1e-3  # an iteration stops when no row's trust changes by more
 
