@@ -24,7 +24,8 @@ Recipe = Callable[[Domain], recipes.Parts | Learner]
 
 # Far is so many times the width of four in five of the rows, and few one place for so many rows.
 _FAR, _PLACES = 10.0, 50
-# Distrusted results, at least, of a hill; and the spread of the others, in distances of these.
+# Distrusted results, at least, that say anything; and the spread of those beside a hill, in
+# distances of its own.
 _HILL, _LEVEL = 4, 0.05
 
 
@@ -109,12 +110,12 @@ def doubt(u: Array, observed: Array, trust: Array) -> str | None:
 
     They look like a :func:`hill`, or are more than half of the finite ones. Shapes as there.
     """
-    finite = np.isfinite(observed)
-    count = np.count_nonzero(finite & (trust < DISTRUSTED))
-    if count >= _HILL and 2 * count > np.count_nonzero(finite):
+    rejected = trust[np.isfinite(observed)] < DISTRUSTED
+    count = np.count_nonzero(rejected)
+    if count >= _HILL and rejected.mean() > 0.5:
         return (
-            f"{count} of {np.count_nonzero(finite)} finite results are distrusted: the model is "
-            "that of a minority."
+            f"{count} of {len(rejected)} finite results are distrusted: the model is that of a "
+            "minority."
         )
     return hill(u, observed, trust)
 

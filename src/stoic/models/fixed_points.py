@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stoic import linalg
-from stoic.data import DISTRUSTED, Array, Observations
+from stoic.data import DISTRUSTED, Array, Booleans, Observations
 from stoic.defences.plateau import NEGLIGIBLE, small_sample_factor
 from stoic.defences.replicates import (
     Pairs,
@@ -157,8 +158,7 @@ class Search:
         """Swap trust where more at a place are distrusted than trusted; ``None`` if nowhere."""
         if settled.posterior is None:
             return None
-        prior = settled.posterior.prior
-        trusted = settled(self.observations, prior).trust >= DISTRUSTED
+        trusted, prior = self.trusted(settled), settled.posterior.prior
         rejected = ~trusted & np.isfinite(self.observations.observed)
         if not rejected.any():
             return None
@@ -181,8 +181,7 @@ class Search:
         """
         if best.posterior is None or not self.rules.fitting.refits:
             return None
-        trust = best(self.observations, best.posterior.prior).trust
-        if not (np.isfinite(self.observations.observed) & (trust < DISTRUSTED)).any():
+        if not (np.isfinite(self.observations.observed) & ~self.trusted(best)).any():
             return None
         alone = replace(best, explanations=(), all_trusted=None)
         start = self.fit(alone, self.judge(best), None)
@@ -205,7 +204,7 @@ class Search:
             self.domain, self.observations, noise, self.rules.half_width, pairs=self.replicates
         )
         most = np.maximum(votes, most_of_others(votes, self.replicates))
-        trusted = settled(self.observations, prior).trust >= DISTRUSTED
+        trusted = self.trusted(settled)
         outvoted = trusted & (votes < np.minimum(most, 0.0))
         if not outvoted.any():
             return None
@@ -226,10 +225,11 @@ class Search:
     def with_climbed(self, start: Hypothesis | None, found: list[Hypothesis]) -> list[Hypothesis]:
         """Return ``found`` and the fixed point that a start leads to, if that is a new one."""
         climbed = None if start is None else self.climb(start, found)
-        if climbed is None:
-            return found
-        # Of fixed points with the same trust, keep the one that is fitted better.
-        return [other for other in found if not self.same(climbed, other)] + [climbed]
+        return found if climbed is None else self._with(climbed, found)
+
+    def _with(self, another: Hypothesis, found: Sequence[Hypothesis]) -> list[Hypothesis]:
+        """Return ``found`` and ``another``, which replaces those with the same trust."""
+        return [other for other in found if not self.same(another, other)] + [another]
 
     def joined(self, best: Hypothesis, another: Hypothesis | None) -> Hypothesis:
         """Return the likeliest of the explanations of ``best`` and ``another``, with all of them.
@@ -238,7 +238,7 @@ class Search:
         """
         if another is None:
             return best
-        found = [each for each in best.explanations if not self.same(another, each)] + [another]
+        found = self._with(another, best.explanations)
         likeliest = self.likeliest(found, best)
         return replace(likeliest, all_trusted=best.all_trusted, explanations=tuple(found))
 
@@ -271,6 +271,12 @@ class Search:
         """Return the fixed point with its evidence."""
         evidence = self._evidence(settled, self.judge(settled)) + settled.credit
         return replace(settled, evidence=evidence)
+
+    def trusted(self, settled: Hypothesis) -> Booleans:
+        """Return the mask of the rows that a fixed point trusts, under its own prior."""
+        assert settled.posterior is not None
+        trust = settled(self.observations, settled.posterior.prior).trust
+        return np.asarray(trust >= DISTRUSTED)
 
     def same(self, one: Hypothesis, other: Hypothesis) -> bool:
         """Return True if both trust all rows alike."""

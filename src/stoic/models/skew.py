@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stoic.data import DISTRUSTED, Array, Booleans, Observations
+from stoic.data import Array, Booleans, Observations
 from stoic.defences.plateau import small_sample_factor
 from stoic.models.fixed_points import Search
 from stoic.models.hypotheses import Hypothesis
@@ -47,7 +47,7 @@ def with_few_good_results(
     rules, posterior, observations = search.rules, settled.posterior, search.observations
     if len(observations) < _LEAST or posterior is None or not rules.fitting.refits:
         return None
-    trusted = settled(observations, posterior.prior).trust >= DISTRUSTED
+    trusted = search.trusted(settled)
     finite = np.isfinite(observations.observed)
     rejected = finite & ~trusted
     if rejected.sum() < _FEWEST or not trusted.any():
@@ -99,7 +99,7 @@ def _likeliest(
     none = np.zeros(len(observations), dtype=bool)
     if there.posterior is None or not found:
         return none, -math.inf
-    trusted = there(other.observations, there.posterior.prior).trust >= DISTRUSTED
+    trusted = other.trusted(there)
     left = np.isfinite(observations.observed) & ~trusted
     residual = other.judge(there).residual
     with np.errstate(over="ignore", invalid="ignore"):
