@@ -69,6 +69,9 @@ def test_the_value_is_found(rule, text, value):
             r"before the exponent, let the group be (\S+)",
         ),
         (r"regex:drag = ([\d.]+)", "drag = 1.5E-03", "ends before the exponent"),
+        (r"regex:([\d.]+)", "p99 9,997.6", r"is the end of a number, let the group be (\S+)"),
+        (r"regex:(\d+)", "p99 9997.6ms", "the end of a number"),
+        (r"regex:(\d+)", "p99 3,72", "the end of a number"),
         (r"regex:drag = (\S+)", "drag = 1,5", "a number with a comma: the decimal mark is a point"),
         (
             r"regex:took: (.*)",

@@ -28,6 +28,7 @@ _WITH_COMMA = re.compile(
 )
 _COMMA = "a number with a comma: the decimal mark is a point"
 _EXPONENT = re.compile(r"[de][+-]?\d+(?![\w.])", re.IGNORECASE | re.ASCII)
+_DIGITS = re.compile(r"[\d.,]+$", re.ASCII)  # right before a match
 _NAMED = re.compile(rf"(\w[\w ]*[:=])\s*{_NUMBER.pattern}", re.IGNORECASE | re.ASCII)
 
 
@@ -183,6 +184,12 @@ def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
         raise NoValueError(
             f"no value: {place} ends before the exponent, let the group be (\\S+)",
             _brief(found + rest[0]),
+        )
+    before = _DIGITS.search(text[: last.start(1)])
+    whole = before[0] + found if before and last.start() == last.start(1) else found
+    if whole != found and (_NUMBER.fullmatch(whole) or _WITH_COMMA.fullmatch(whole)):
+        raise NoValueError(
+            f"no value: {place} is the end of a number, let the group be (\\S+)", _brief(whole)
         )
     if _WITH_COMMA.fullmatch(found):
         raise NoValueError(f"no value: {place} is {_COMMA}", _brief(found))
