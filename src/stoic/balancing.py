@@ -276,6 +276,14 @@ class Balanced(ShownRecommendation, Optimizer):
         """Reported posterior of the leader, see :attr:`stoic.learner.Learner.estimate`."""
         return self.learners[self.leader].estimate
 
+    def predict(self, x: object) -> tuple[Array, Array]:
+        """Mean and standard deviation of f by the leader, see :meth:`stoic.Learner.predict`."""
+        return self.learners[self.leader].predict(x)
+
+    def restored(self, mean: Array, std: Array, seen: Array | None = None) -> tuple[Array, Array]:
+        """As the leader's, see :meth:`stoic.Learner.restored`."""
+        return self.learners[self.leader].restored(mean, std, seen)
+
     def band(self) -> Band:
         """Confidence band of the leader."""
         return self.learners[self.leader].band()

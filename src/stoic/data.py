@@ -83,6 +83,9 @@ class Observations:
     censored:
         Mask of the rows whose result is at most ``observed``, shape (n,); ``None`` if there are
         none. Models are given pseudo-observations there, see :mod:`stoic.models.censored`.
+    step:
+        Step of the results if it is known, 0 if there is none; None for that of ``observed``
+        (:func:`~stoic.posteriors.scales.step_of`).
     """
 
     x: Array
@@ -91,6 +94,7 @@ class Observations:
     arms: Integers | None = None
     start: int = 0
     censored: Booleans | None = None
+    step: float | None = None
 
     def __len__(self) -> int:
         return len(self.observed)
@@ -106,7 +110,7 @@ class Observations:
         arms = None if self.arms is None else self.arms[rows]
         censored = None if self.censored is None else self.censored[rows]
         return Observations(
-            self.x[rows], self.observed[rows], self.noise[rows], arms, start, censored
+            self.x[rows], self.observed[rows], self.noise[rows], arms, start, censored, self.step
         )
 
     def since(self, row: int) -> Observations:

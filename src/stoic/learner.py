@@ -337,7 +337,7 @@ class Learner(ShownRecommendation, Optimizer):
             here, notes = best_of(tried if len(tried) else candidates(view, band))
             if len(tried) and part is not self.domain and settings is None and scaled:
                 other, _ = best_of(candidates(view, band))
-                spread = spread_of_results(band, self.observations, self.trust)
+                spread = spread_of_results(band, self.modelled, self.trust)
                 if goes_before(other, here, band, spread, reported.constraints()):
                     here, notes = best_of(np.concatenate([here, other]))
             mean, _ = band.posterior.predict(here)
@@ -345,15 +345,14 @@ class Learner(ShownRecommendation, Optimizer):
             if band.width > 0.0 and not scaled:
                 lower, upper = np.array([-math.inf]), np.array([math.inf])
             peak = view.maximise(UpperConfidenceBound(Band(posterior, 0.0)))  # the mean
+            # The height of the peak may be weighted by probabilities of a result
+            height, _ = posterior.predict(peak.x[None])
+            values = np.concatenate([mean, lower, upper, height])
+            if (scale := self.surrogate.scale) is not None:
+                values = scale.inverse(values)
+            expected, low, high, highest = values.tolist()
             return Recommendation(
-                here[0].copy(),
-                float(mean[0]),
-                float(lower[0]),
-                float(upper[0]),
-                peak.x.copy(),
-                # The height of the peak may be weighted by probabilities of a result
-                float(posterior.predict(peak.x[None])[0][0]),
-                notes,
+                here[0].copy(), expected, low, high, peak.x.copy(), highest, notes
             )
 
     def _eligible(self, part: Domain | Among) -> Array:
@@ -375,18 +374,37 @@ class Learner(ShownRecommendation, Optimizer):
 
     @property
     def posterior(self) -> Posterior:
-        """Posterior over f given all observations; later ones do not change it."""
+        """Posterior over f given all observations, in units of :attr:`modelled`.
+
+        Later ones do not change it.
+        """
         return self.surrogate.posterior().copy()
 
     @property
     def estimate(self) -> Posterior:
         """Posterior for reports: hyperparameters integrated out, if the model does that.
 
+        It is in units of :attr:`modelled`; those of the results are those of :meth:`predict`.
         Choices are made by :attr:`posterior`, which is quicker; recommendations and their bounds
         come from here. Beyond a window, in a cube about the best it may be that of the nearest
         observations alone, and jump at the faces (:mod:`stoic.models.near_best`).
         """
         return self.surrogate.integrated().copy()
+
+    def predict(self, x: object) -> tuple[Array, Array]:
+        """Mean and standard deviation of f at inputs (m, d), both (m,), in units of the results.
+
+        They are those of :attr:`estimate`.
+        """
+        return self.restored(*self.estimate.predict(self._points(x)))
+
+    def restored(self, mean: Array, std: Array, seen: Array | None = None) -> tuple[Array, Array]:
+        """Convert mean and deviation in units of :attr:`modelled` to those of the results.
+
+        As :meth:`stoic.models.rescaling.Rescaling.restored` does it.
+        """
+        scale = self.surrogate.scale
+        return (mean, std) if scale is None else scale.restored(mean, std, seen)
 
     def constraints(self) -> Constraints | None:
         return self.surrogate.constraints(integrated=True)
@@ -410,7 +428,11 @@ class Learner(ShownRecommendation, Optimizer):
 
     @property
     def modelled(self) -> Observations:
-        """Observations as the model has them: pseudo-observations instead of censored ones."""
+        """Observations as the model has them.
+
+        Poor results are compressed by the default method (:mod:`stoic.models.rescaling`), and
+        pseudo-observations stand for censored ones.
+        """
         return self.surrogate.modelled()
 
     def active(self) -> Booleans:

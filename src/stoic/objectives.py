@@ -27,7 +27,7 @@ from stoic.pending import check_count, listed
 from stoic.policies.base import View, choices_at
 from stoic.policies.hypervolume import HypervolumeImprovement, best_trust
 from stoic.policies.initial import Initial
-from stoic.recipes import Parts
+from stoic.recipes.base import Parts, on_their_own_scale
 
 # Share of an output's results that an explanation may reject. In a clean search of DTLZ2, where 17
 # of 40 results of one output were 0 up to rounding, one without a limit rejected the other 23.
@@ -96,7 +96,7 @@ class MultiLearner(Optimizer):
                 f"Two or three objectives are needed, got {n_objectives}: optimize the most "
                 "important ones, and give the others as constraints."
             )
-        parts = parts_of(domain, recipe)
+        parts = on_their_own_scale(parts_of(domain, recipe))
         if isinstance(parts.model, LeaveOneOutGP):
             parts = replace(parts, model=replace(parts.model, most=_MOST_REJECTED))
         self.rng = generator(seed)

@@ -28,7 +28,7 @@ class ShownRecommendation(ShownInNotebooks):
             lines.append(f"failures     {len(self.failures)}")
         if np.isfinite(self.observations.observed).any():
             best = self.recommend()
-            std = self.estimate.predict(best.x[None])[1].item()
+            std = self.predict(best.x)[1].item()
             within = f"{std:.2g}" if math.isfinite(best.upper) else "unknown"
             lines.append(f"recommended  {best.x.tolist()}: {best.mean:.6g} +- {within}")
             if (held := self.constraints()) is not None:

@@ -14,6 +14,7 @@ from stoic.models.censored import Sites, given_censored
 from stoic.models.checkpoint import Checkpoints, Resumable, resumed
 from stoic.models.constraints import ConstraintHistory, Constraints
 from stoic.models.feasibility import Feasibility
+from stoic.models.rescaling import Rescaling, Scaling, first_of
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Integrating, Model, Posterior, Windowed
 from stoic.posteriors.fitting import Fitting
@@ -50,6 +51,8 @@ class Surrogate:
         # the last choice: else a report between two choices would change the second one.
         self._hint: Posterior | None = None
         self._hinted = isinstance(getattr(model, "fitting", None), Fitting)
+        self._first: tuple[Observations | None, Rescaling | None] = (None, None)
+        self._scaled: tuple[tuple[int, int], Rescaling | None, Observations] | None = None
         self._sites: Sites | None = None  # of censored results
         self._revisions = 0
         self._integrated: Posterior | None = None
@@ -70,7 +73,7 @@ class Surrogate:
 
     def _conditioned(self, posterior: Posterior | None, revised: bool) -> Posterior:
         """Condition on all observations, going on from the posterior before if that can be."""
-        domain, observations = self.history.domain, self.history.observations
+        domain, observations = self.history.domain, self._on_scale()[1]
         posterior = self._hint or posterior
         if self._sites is not None or revised or observations.censored is not None:
             # Rows that came before have changed: only a model that revises can go on from here.
@@ -95,10 +98,40 @@ class Surrogate:
         if self._hinted:
             self._hint = self._posterior
 
+    @property
+    def scale(self) -> Rescaling | None:
+        """Scale that the results are modelled on; None if it is their own."""
+        return self._on_scale()[0]
+
+    def _on_scale(self) -> tuple[Rescaling | None, Observations]:
+        """Return the scale, and the observations on it."""
+        history = self.history
+        key = len(history), history.revisions
+        if self._scaled is None or self._scaled[0] != key:
+            scale = self._scale_of(history.observations)
+            seen = history.observations
+            self._scaled = key, scale, seen if scale is None else scale.of(seen)
+        return self._scaled[1:]
+
+    def _scale_of(self, observations: Observations) -> Rescaling | None:
+        """Return the scale for observations, which few first ones decide."""
+        if not isinstance(self.model, Scaling):
+            return None
+        first = first_of(observations)
+        known, scale = self._first
+        if known is None or not np.array_equal(known.observed, first.observed):
+            scale = self.model.scale(self.history.domain, first)
+            self._first = first, scale
+        return scale
+
     def modelled(self) -> Observations:
-        """Observations as the model has them: pseudo-observations instead of censored ones."""
+        """Observations as the model has them.
+
+        Poor ones are compressed, if the model wants that, and pseudo-observations stand for
+        censored ones.
+        """
         if self.history.observations.censored is None:
-            return self.history.observations
+            return self._on_scale()[1]
         self.posterior()  # which updates the sites
         assert self._sites is not None
         return self._sites.observations
@@ -150,7 +183,10 @@ class Surrogate:
         Where that cannot be, nothing changes: the next fit is one from a cold start.
         """
         self.outputs.resume(checkpoints.constraints)
-        observations, n = self.history.observations, checkpoints.objective.n
+        n = checkpoints.objective.n
+        observations = self.history.observations
+        if (scale := self._scale_of(observations.until(n))) is not None:
+            observations = scale.of(observations)
         first, sites = observations.until(n), None
         if not first.measured.all():
             sites = Sites.known(first, checkpoints.sites)

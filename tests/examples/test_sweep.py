@@ -44,8 +44,9 @@ def test_each_trial_of_a_sweep_is_a_run(sweep, offline, tmp_path):
     assert [trial.number for trial in study.trials if trial.state == TrialState.FAIL] == [4]
     assert study.trials[4].user_attrs["failure"] == "MemoryError: the batch is too large"
     assert study.best_value == -1e3
-    # The third one is right, where the function is steep; so are one or two in 6 of 16 seeds
-    assert {row.number for row in found.rows if row.trust < 0.5} == {3, 7, 13}
+    # The others are right, one where the function is steep: it was distrusted, too, until results
+    # over orders of magnitude were compressed
+    assert {row.number for row in found.rows if row.trust < 0.5} == {7, 13}
     assert found.recommended.params["layers"] in (2, 3, 4)
     assert 1e-4 < found.recommended.params["lr"] < 1e-2
     *of_trials, (run, _, last) = runs(offline, tmp_path)

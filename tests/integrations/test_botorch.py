@@ -219,7 +219,7 @@ def test_it_is_the_model_of_a_learner(write):
     places = np.random.default_rng(1).uniform(size=(8, 2))
     agree(made, learner.posterior, places)
     np.testing.assert_array_equal(made.trust, learner.trust)
-    same = RobustConjugateGP.from_posterior(learner.posterior, learner.observations)
+    same = RobustConjugateGP.from_posterior(learner.posterior, learner.modelled)
     agree(same, learner.posterior, places)
 
 
@@ -243,7 +243,7 @@ def test_the_posterior_of_a_finite_domain_is_known_everywhere():
     rng = np.random.default_rng(0)
     for arm in rng.integers(21, size=12):
         learner.tell(grid.points[arm], 1e5 if arm == 3 else sine(grid.points[arm]))
-    made = RobustConjugateGP.from_posterior(learner.posterior, learner.observations)
+    made = RobustConjugateGP.from_posterior(learner.posterior, learner.modelled)
     predicted = made.posterior(tensor(grid.points))
     np.testing.assert_allclose(predicted.mean[:, 0], learner.posterior.mean, atol=1e-8)
     np.testing.assert_allclose(predicted.variance[:, 0], learner.posterior.variance, atol=1e-8)
@@ -707,6 +707,8 @@ def test_refusals():
     bounds = replace(rows, censored=np.arange(15) == 3)
     with pytest.raises(ValueError, match=r"1 of the observations are bounds.*learner\.modelled"):
         RobustConjugateGP.from_posterior(ours, bounds)
+    with pytest.raises(ValueError, match=r"other results than .* give learner\.modelled"):
+        RobustConjugateGP.from_posterior(ours, replace(rows, observed=rows.observed + 1.0))
     with pytest.raises(ValueError, match="tell them to the learner"):
         RobustConjugateGP.from_posterior(ours, rows).condition_on_observations(X[:1], Y[:1])
 

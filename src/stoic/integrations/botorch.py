@@ -185,7 +185,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
 
     @classmethod
     def from_posterior(cls, posterior: Posterior, observations: Observations) -> Self:
-        """Convert a posterior: ``from_posterior(learner.posterior, learner.observations)``.
+        """Convert a posterior: ``from_posterior(learner.posterior, learner.modelled)``.
 
         Parameters
         ----------
@@ -194,13 +194,13 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
             :class:`~stoic.posteriors.mixture.MixturePosterior` one the likeliest part, without the
             deviation that the mixture adds.
         observations:
-            The observations that it was conditioned on.
+            The observations that it was conditioned on, in whose units it predicts.
 
         Raises
         ------
         ValueError
-            If it is another posterior (of a Student-t process, of features), or one of other rows,
-            or if some of the observations are bounds.
+            If it is another posterior (of a Student-t process, of features), or one of other rows
+            or results, or if some of the observations are bounds.
         """
         if posterior.n != len(observations) or not len(observations):
             raise ValueError(
@@ -214,6 +214,11 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 "pseudo-observations."
             )
         exact = _exact(posterior.copy())
+        if isinstance(exact, Exact) and not _rests_on(exact, observations):
+            raise ValueError(
+                "The posterior rests on other results than those given: of a learner, give "
+                "learner.modelled, since the default compresses poor ones."
+            )
         fit = _Observed(observations, exact, box_around(observations.x), None)
         self = cls.__new__(cls)
         self._assemble(fit, torch.tensor(observations.x), None, None)
@@ -514,6 +519,15 @@ def _exact(posterior: Posterior) -> Exact | Arms:
             f"and a noise for each row, got {type(posterior).__name__}."
         )
     return posterior
+
+
+def _rests_on(posterior: Exact, observations: Observations) -> bool:
+    targets = posterior.fitted_defence(observations, posterior.prior)
+    kept = np.isfinite(targets.noise)
+    values, known = targets.values[kept] - posterior.prior.mean, posterior.L @ posterior.residual
+    return len(values) == len(known) and np.allclose(
+        values, known, rtol=1e-6, atol=1e-6 * float(np.abs(known).max(initial=0.0))
+    )
 
 
 def _array(tensor: Any) -> Array:

@@ -27,6 +27,7 @@ from stoic.models.checkpoint import Checkpoint
 from stoic.models.fixed_points import Search, Weighted
 from stoic.models.hypotheses import Hypothesis
 from stoic.models.near_best import refined
+from stoic.models.rescaling import Rescaling, scale_of
 from stoic.models.skew import with_few_good_results
 from stoic.models.window import Bounds
 from stoic.posteriors.absorbed import WindowPosterior
@@ -114,6 +115,9 @@ class LeaveOneOutGP:
         to any precision, and that all others are outliers is likely, however many they are.
     few_good:
         True if the highest results may be few but right, see :mod:`stoic.models.skew`.
+    compresses:
+        True if a learner compresses poor results before this model has them, where they span
+        orders of magnitude: see :meth:`scale`.
 
     Guarantee
     ---------
@@ -167,6 +171,7 @@ class LeaveOneOutGP:
     bounds: Bounds | None = None
     most: float = 1.0
     few_good: bool = True
+    compresses: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("half_width", 0.0), ("shape", 0.0)):
@@ -237,6 +242,15 @@ class LeaveOneOutGP:
             return float(np.mean(explanation(observations, prior).trust[finite] < DISTRUSTED))
 
         return [each for each in found if rejected(each) <= self.most]
+
+    def scale(self, domain: Domain, first: Observations) -> Rescaling | None:
+        """Return the scale that results are to be modelled on, see :mod:`stoic.models.rescaling`.
+
+        None for their own.
+        """
+        if not (self.compresses and self.fitting.refits):
+            return None
+        return scale_of(self, domain, first)
 
     def checkpoint(self, posterior: Posterior) -> Checkpoint | None:
         """Return what a posterior of this model has settled on; None if that has no numbers."""

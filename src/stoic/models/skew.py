@@ -10,15 +10,15 @@ own deviation as its scale: so the evidence of both models is that of the same r
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from stoic.data import Array, Booleans, Observations
+from stoic.data import Array, Booleans
 from stoic.defences.plateau import small_sample_factor
 from stoic.models.fixed_points import Search
 from stoic.models.hypotheses import Hypothesis
+from stoic.models.rescaling import Rescaling, likeliest_on
 from stoic.posteriors.fitting import Fitting
 from stoic.posteriors.scales import median_and_mad_in_space
 
@@ -62,7 +62,7 @@ def with_few_good_results(
         # A step that is given is one on the scale of the results
         rules = replace(rules, fitting=replace(rules.fitting, step=None))
     other = Search(rules, search.domain, scale.of(observations))
-    there, evidence = _likeliest(other, scale, observations)
+    there, evidence = likeliest_on(scale, other, observations)
     evidence -= rules.outlier_penalty * small_sample_factor(observations)
     if not (rejected & there).any() or not evidence > settled.evidence + math.log(rules.negligible):
         return None
@@ -86,53 +86,20 @@ def _due(earlier: Hypothesis | None, too_good: Booleans) -> bool:
     return k == n or grown or bool(too_good[k:].any())
 
 
-def _likeliest(
-    other: Search, scale: AsinhScale, observations: Observations
-) -> tuple[Booleans, float]:
-    """Mask of the rows that the model on the other scale trusts, and its evidence of the results.
-
-    -inf if there is none that may be.
-    """
-    climbed = other.rules.climbed(other)
-    found = other.rules.permitted(climbed.explanations, other.observations)
-    there = other.likeliest(found, climbed)
-    none = np.zeros(len(observations), dtype=bool)
-    if there.posterior is None or not found:
-        return none, -math.inf
-    trusted = other.trusted(there)
-    left = np.isfinite(observations.observed) & ~trusted
-    residual = other.judge(there).residual
-    with np.errstate(over="ignore", invalid="ignore"):
-        apart = np.abs(
-            observations.observed - scale.inverse(other.observations.observed - residual)
-        )
-    # An outlier's density is one over its deviation, on the scale of the results
-    tiny = np.finfo(float).tiny
-    of_outliers = np.log(np.maximum(np.abs(residual[left]), tiny) / np.maximum(apart[left], tiny))
-    slopes = scale.slopes(observations.observed[trusted])
-    return trusted, there.evidence + float(np.log(slopes).sum() + of_outliers.sum())
-
-
-class AsinhScale(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AsinhScale(Rescaling):
     """Scale w(y), about a centre and in units of a spread."""
 
     centre: float
     spread: float
 
-    def of(self, observations: Observations) -> Observations:
-        """Return the results on this scale, and their noise."""
-        y = observations.observed
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = np.arcsinh((y - self.centre) / self.spread)
-            noise = observations.noise * self.slopes(y) ** 2
-        return replace(observations, observed=values, noise=noise)
+    def __call__(self, y: Array) -> Array:
+        return np.asarray(np.arcsinh((y - self.centre) / self.spread))
 
     def slopes(self, y: Array) -> Array:
-        """Return w'(y)."""
         slopes: Array = 1.0 / np.hypot(1.0, (y - self.centre) / self.spread) / self.spread
         return slopes
 
     def inverse(self, w: Array) -> Array:
-        """Return y(w)."""
         y: Array = self.centre + self.spread * np.sinh(w)
         return y

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -63,6 +64,8 @@ def step_of(observations: Observations) -> float:
     noise: equal ones count once at an input where there is no other, and nowhere differing after
     many repeats they have no step. Bounds, and results with a noise of their own, do not count.
     """
+    if observations.step is not None:
+        return observations.step
     learned = np.isfinite(observations.observed) & np.isnan(observations.noise)
     learned &= observations.measured
     y = observations.observed[learned]
@@ -167,6 +170,14 @@ def median_and_spread_in_space(domain: Domain, observations: Observations) -> tu
     if len(weights) and _quantile(deviations, weights, 0.5) > 0.0:
         return centre, min(broad, 30.0 * _spread(deviations, weights, 0.5))
     return centre, broad
+
+
+def quantiles_in_space(
+    domain: Domain, observations: Observations, shares: Sequence[float]
+) -> list[float]:
+    """Quantiles of observations weighted as in ``median_and_mad_in_space``."""
+    weights = _inverse_density(domain, observations)
+    return [_quantile(observations.observed, weights, share) for share in shares]
 
 
 def _inverse_density(domain: Domain, observations: Observations) -> Array:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
@@ -14,6 +14,7 @@ from stoic.confidence import Confidence, Fixed, Theory
 from stoic.confidence.base import check_width
 from stoic.distances import Distance
 from stoic.domains import Domain
+from stoic.models import LeaveOneOutGP
 from stoic.policies import Policy, VerifiedImprovement
 from stoic.posteriors.base import Model
 from stoic.promises import Bound
@@ -41,6 +42,17 @@ class Parts:
     model: Model
     confidence: Confidence = field(default_factory=Fixed)
     policy: Policy = field(default_factory=VerifiedImprovement)
+
+
+def on_their_own_scale(parts: Parts) -> Parts:
+    """Return the parts with results modelled as they are.
+
+    So that they can be compared with a threshold, or added up.
+    """
+    model = parts.model
+    if isinstance(model, LeaveOneOutGP):
+        return replace(parts, model=replace(model, compresses=False))
+    return parts
 
 
 @dataclass(frozen=True)

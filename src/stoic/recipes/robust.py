@@ -40,6 +40,10 @@ def robust(
     incumbent that may be an outlier and a rejected result that would be the best, before it builds
     on them. Reports integrate the hyperparameters out (:attr:`~stoic.Learner.estimate`).
 
+    Where results span orders of magnitude, poor ones are compressed before they are modelled
+    (:mod:`stoic.models.rescaling`). Then :attr:`~stoic.Learner.posterior` is in units of
+    :attr:`~stoic.Learner.modelled`, and :meth:`~stoic.Learner.predict` in those of the results.
+
     It differs from :func:`~stoic.recipes.outliers.loo_gp_ucb` in the acquisition, in a broad prior
     of the noise, and in an outlier penalty of 2 nats instead of 3, which halved the loss where one
     result in ten was 1e6 too bad when it was chosen, and changed others little.
@@ -86,5 +90,6 @@ def robust(
         replicates=True,
         extreme=10.0,
         bounds=Bounds(),
+        compresses=True,
     )
     return Parts(model, Fixed(2.0), policy)  # for bounds: the default policy has no width

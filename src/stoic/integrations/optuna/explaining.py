@@ -346,7 +346,7 @@ class _Compared:
         if given.keys() - found.keys() or not self.synced.encoding.agrees(found, given):
             return None
         band, both = Band(self.estimate, WIDTH), np.stack([tried.x, free.x])
-        spread = spread_of_results(band, self.learner.observations, self.learner.trust)
+        spread = spread_of_results(band, self.synced.modelled, self.learner.trust)
         if not goes_before(both[1:], both[:1], band, spread, self.synced.feasibility()):
             return None
         chosen = self.learner.recommend(settings=both, among=self.part).x
@@ -383,7 +383,7 @@ class _Compared:
     def predict(self, settings: Settings) -> tuple[Array, Array]:
         """Return mean and deviation of the objective at one setting or several, (k,)."""
         x = given_points(self.synced.encoding, settings, self.reading.ranges, self.reading.complete)
-        mean, std = self.estimate.predict(self._nearest(x))
+        mean, std = self.learner.restored(*self.estimate.predict(self._nearest(x)))
         return self.reading.sign * mean, std if scaled(self.learner) else np.full_like(std, np.inf)
 
     def importances(self, objective: str | None = None) -> dict[str, float]:
@@ -399,7 +399,7 @@ class _Compared:
 
     def at_best(self, x: Array) -> tuple[float, float]:
         """Return mean and deviation at a setting, as :class:`Explanation` has them."""
-        mean, std = self.estimate.predict(x[None])
+        mean, std = self.learner.restored(*self.estimate.predict(x[None]))
         if not scaled(self.learner):
             reported = self.learner.observations.noise[[self.number[t.number] for t in self.at]]
             here = reported[np.all(self.settings == x, axis=1) & ~np.isnan(reported)]
@@ -408,12 +408,12 @@ class _Compared:
 
     def rows(self) -> tuple[tuple[Row, ...], tuple[int, ...]]:
         """Return a row for each observed trial, and the numbers of the steep ones."""
-        seen, posterior, sign = self.synced.modelled, self.learner.posterior, self.reading.sign
-        expected, sd, judgement = judged(self.learner, posterior, seen)
-        widths = self.learner.domain.widths
-        falling = steep(seen.x / widths, seen.observed, expected, self.learner.trust)
-        noise_sd = np.sqrt(seen.own_noise(posterior.prior.noise))
-        plateau = _plateau(posterior.fitted_defence, len(self.learner))
+        learner, seen, sign = self.learner, self.synced.modelled, self.reading.sign
+        expected, sd, judgement = judged(learner, (posterior := learner.posterior), seen)
+        falling = steep(seen.x / learner.domain.widths, seen.observed, expected, learner.trust)
+        sds = np.stack([sd, np.sqrt(seen.own_noise(posterior.prior.noise))])
+        expected, (sd, noise_sd) = learner.restored(expected, sds, seen.observed)
+        plateau = _plateau(posterior.fitted_defence, len(learner))
         found = tuple(
             Row(
                 t.number,
