@@ -57,6 +57,7 @@ LARGE = [
         "pruning",
         "penalties",
         "few-values",
+        "latency",
         "warm-start",
         "tables",
         "long",

@@ -188,7 +188,10 @@ _ALONE = 1e-3  # variance of a source's weight, where a fit without it begins
 
 SCALES = (1e-70, 1e70)  # of results: beyond, squares of variances would underflow or overflow
 _SPREAD = 4  # results that have one
-_FIRST, _ORDERS = 10, 5.0  # results, and orders of magnitude of all but one at either end
+# Results, and orders of magnitude of all but one at either end. Of 40 random settings of a function
+# over 8 orders, where half of the first ten reach 4, the recommended one is 1.5 times the best one,
+# and over 4 orders it is the best
+_FIRST, _ORDERS = 10, 4.0
 
 
 def extreme(results: Sequence[float] | Array) -> tuple[str, ...]:
@@ -222,8 +225,8 @@ def _of_many_orders(first: Array) -> tuple[str, ...]:
     if len(first) < _FIRST or abs(np.sign(first).sum()) < _FIRST or high <= 10.0**_ORDERS * low:
         return ()
     return (
-        f"The first {_FIRST} values span {math.log10(high / low):.0f} orders of magnitude, and a "
-        "model of them sees the largest ones only: take their logarithm.",
+        f"The first {_FIRST} values span {math.log10(high / low):.0f} orders of magnitude, and "
+        "even the best differ by factors: take their logarithm.",
     )
 
 

@@ -12,6 +12,7 @@ from stoic.experiments.contest import (
     final,
     graded,
     held_out,
+    latency,
     libraries,
     networks,
     penalised,
@@ -229,6 +230,34 @@ def test_grades_have_few_values_and_the_chances_that_are_said():
     wrong = np.array([worlds["wrong"].observe(far, t) for t in range(LENGTH)])
     assert (wrong == 5.0).mean() == pytest.approx(0.1, abs=0.02)
     assert set(wrong) == {1.0, 5.0}
+
+
+def test_latencies_differ_by_factors_and_wrong_ones_by_those_that_are_said():
+    best = FUNCTIONS["branin"].at(np.array(MAXIMISERS["branin"]))
+    worlds = {
+        scene: World.of(latency.ground(scene, "branin", 0), latency.SCENES[scene], 0)
+        for scene in latency.SCENES
+    }
+    at = [worlds["exact"].ground.at(u) for u in np.random.default_rng(0).random((500, 2))]
+    known = np.array([worlds["exact"].observe(params, 0) for params in at])
+    assert worlds["exact"].observe(best, 0) == pytest.approx(10.0, rel=1e-6)
+    assert 1e4 < known.max() < 1.3e5
+    for scene, world in worlds.items():
+        ground, plain = world.ground, FUNCTIONS["branin"]
+        assert [ground.score(params) for params in at[:9]] == [plain.score(p) for p in at[:9]]
+        assert ground.truth(at[0]) > ground.truth(max(at, key=ground.score))
+        logs = np.array([world.observe(best, t) for t in range(LENGTH)])
+        logs = logs if scene == "logarithm" else np.log10(logs)
+        right = ~np.array([world.is_outlier(t) for t in range(LENGTH)])
+        assert logs[right].mean() == pytest.approx(1.0, abs=0.005)
+        sd = 0.0 if scene == "exact" else 0.1 / math.log(10.0)
+        assert logs[right].std() == pytest.approx(sd, abs=0.003)
+        slow, fast = logs[~right & (logs > 1.0)], logs[~right & (logs < 1.0)]
+        shares = np.array([len(slow), len(fast)]) / LENGTH
+        assert shares == pytest.approx((0.06, 0.04) if scene == "wrong" else 0.0, abs=0.015)
+        if scene == "wrong":
+            assert 0.3 < slow.min() - 1.0 < slow.max() - 1.0 < 1.5
+            assert -2.4 < fast.min() - 1.0 < fast.max() - 1.0 < -0.5
 
 
 def test_categories_have_one_best_and_differ_by_seed():
