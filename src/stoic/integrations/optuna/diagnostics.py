@@ -12,9 +12,10 @@ from optuna.trial import FrozenTrial
 
 from stoic.balancing import Balanced
 from stoic.data import DISTRUSTED, Array, Observations
+from stoic.defences.plateau import Plateau
 from stoic.integrations.optuna.executed import executed
 from stoic.learner import Learner, has_scale
-from stoic.posteriors.base import Posterior
+from stoic.posteriors.base import FittedDefence, Posterior
 from stoic.posteriors.cavity import given_the_others
 from stoic.posteriors.refined import Refined
 
@@ -150,6 +151,14 @@ def judged(
         return expected, sd, trust
     trust = [each if each < DISTRUSTED else math.nan for each in trust]
     return expected, np.full_like(sd, np.inf), trust
+
+
+def plateau_of(defence: FittedDefence, rows: int) -> tuple[Array, Array] | None:
+    """Centre and half-width for each observation, both (n,), if the defence has a plateau."""
+    plateau = getattr(defence, "plateau", None)
+    if not isinstance(plateau, Plateau):
+        return None
+    return np.broadcast_to(plateau.centre, rows), np.broadcast_to(plateau.half_width, rows)
 
 
 def run_of(trial: FrozenTrial) -> dict[str, Any]:

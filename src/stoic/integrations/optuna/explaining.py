@@ -16,23 +16,28 @@ from optuna.trial import FrozenTrial, TrialState
 
 from stoic.confidence.base import Band
 from stoic.data import DISTRUSTED, Array, Booleans, Integers, Recommendation
-from stoic.defences.plateau import Plateau
 from stoic.domains import SAME, Box
 from stoic.integrations.optuna.certified import Certified, certified, sturdiest
 from stoic.integrations.optuna.confirming import Places, Standing, confirms, reliable
-from stoic.integrations.optuna.diagnostics import PartialRow, Row, judged, run_of, scaled
+from stoic.integrations.optuna.diagnostics import (
+    PartialRow,
+    Row,
+    judged,
+    plateau_of,
+    run_of,
+    scaled,
+)
 from stoic.integrations.optuna.earlier import trust_in_sources
 from stoic.integrations.optuna.effects import total_effects
 from stoic.integrations.optuna.encoding import check_fixed, given_points, searched
 from stoic.integrations.optuna.executed import run_with
 from stoic.integrations.optuna.explanation import Explanation, Settings
 from stoic.integrations.optuna.front import explain_front
-from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.objective import WIDTH, RobustObjective, checked_aim, stored_aim
 from stoic.integrations.optuna.objectives import needs_one, trials_of
 from stoic.integrations.optuna.partial import has_value
 from stoic.integrations.optuna.penalties import penalties, too_good
-from stoic.integrations.optuna.permitted import permitted
+from stoic.integrations.optuna.permitted import limits_of, permitted
 from stoic.integrations.optuna.possible import PossibleValues, is_result, stored_possible
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.undecided import (
@@ -56,15 +61,12 @@ from stoic.integrations.optuna.unmodelled import (
     violating,
 )
 from stoic.integrations.recipe import DEFAULT, Recipe, load, name_of, recipe_to_look_with
-from stoic.integrations.tables import among_their_kind
-from stoic.models.constraints import ConstraintHistory, Constraints
-from stoic.models.feasibility import Feasibility
+from stoic.models.constraints import Constraints
 from stoic.policies.base import apart
 from stoic.policies.untried import goes_before, spread_of_results
-from stoic.posteriors.base import FittedDefence, Posterior
+from stoic.posteriors.base import Posterior
 from stoic.posteriors.fitting import extreme
 from stoic.printable import printable
-from stoic.recipes import robust
 from stoic.refusal import RefusalError
 from stoic.threads import one_thread
 
@@ -288,7 +290,7 @@ class _Compared:
     @cached_property
     def limits(self) -> Constraints | None:
         """Models of the constraints, where the policy, for moved inputs, weighs none."""
-        return _constraints(self)
+        return limits_of(self.synced, self.reading.trials)
 
     @cached_property
     def permitted(self) -> Booleans:
@@ -406,18 +408,31 @@ class _Compared:
             std = np.array([math.sqrt(here.min(initial=np.inf))])
         return self.reading.sign * float(mean[0]) + 0.0, float(std[0])  # no -0
 
+    @cached_property
+    def judgement(self) -> tuple[Array, Array, list[float]]:
+        """Mean and deviation of each row given all others, and the trust in it, as modelled."""
+        return judged(self.learner, self.learner.posterior, self.synced.modelled)
+
     def rows(self) -> tuple[tuple[Row, ...], tuple[int, ...]]:
         """Return a row for each observed trial, and the numbers of the steep ones."""
-        learner, seen, sign = self.learner, self.synced.modelled, self.reading.sign
-        expected, sd, judgement = judged(learner, (posterior := learner.posterior), seen)
+        found, learner, seen = self._rows(True), self.learner, self.synced.modelled
+        expected = self.judgement[0]
         falling = steep(seen.x / learner.domain.widths, seen.observed, expected, learner.trust)
-        sds = np.stack([sd, np.sqrt(seen.own_noise(posterior.prior.noise))])
-        expected, (sd, noise_sd) = learner.restored(expected, sds, seen.observed)
-        plateau = _plateau(posterior.fitted_defence, len(learner))
-        found = tuple(
+        return found, tuple(row.number for row in found if falling[self.number[row.number]])
+
+    def _rows(self, restored: bool) -> tuple[Row, ...]:
+        """Return the rows in units of the results, or in those that they are modelled in."""
+        learner, seen, sign = self.learner, self.synced.modelled, self.reading.sign
+        (expected, sd, judgement), posterior = self.judgement, learner.posterior
+        noise_sd, values = np.sqrt(seen.own_noise(posterior.prior.noise)), seen.observed
+        if restored:
+            sds = np.stack([sd, noise_sd])
+            expected, (sd, noise_sd) = learner.restored(expected, sds, values)
+        plateau = plateau_of(posterior.fitted_defence, len(learner))
+        return tuple(
             Row(
                 t.number,
-                _value(t),
+                _value(t) if restored else sign * float(values[i]),
                 sign * float(expected[i]),
                 float(sd[i]),
                 judgement[i],
@@ -430,13 +445,12 @@ class _Compared:
             for t in self.modelled
             if (i := self.number.get(t.number)) is not None
         )
-        return found, tuple(row.number for row in found if falling[self.number[row.number]])
 
-    def doubts(self, rows: Sequence[Row], recommended: float) -> str | None:
+    def doubts(self, recommended: float) -> str | None:
         """Return why nothing can be recommended with confidence; None if it can."""
         if not (self.settings != self.settings[0]).any():
             return None  # of one setting there is nothing to decide
-        sign = self.reading.sign
+        sign, rows = self.reading.sign, self._rows(False)
         if found := undecided(rows, recommended, sign) or changed(rows, sign):
             return found
         if not scaled(self.learner):
@@ -508,7 +522,7 @@ def _with_model(compared: _Compared) -> Explanation:
         float(compared.predict(optimum)[0][0]),  # by the model of all other numbers here
         untried=None if len(tried) else untried,
         instead_of=instead_of,
-        undecided=compared.doubts(rows, mean),
+        undecided=compared.doubts(mean),
         repeats=repeats,
         failures=failures,
         steep=falling,
@@ -602,47 +616,8 @@ def _with_certificates(
     )
 
 
-def _constraints(compared: _Compared) -> Constraints | None:
-    """Model the constraints of a study by their values alone.
-
-    Violations that are no numbers, or that the models distrust side by side, are classified, too.
-    """
-    box, synced = compared.synced.encoding.box, compared.synced
-    outputs = ConstraintHistory(box, robust()(box).model)
-    rows: dict[str, list[int]] = {}  # rows of the values of each
-    at: list[Array] = []
-    broken: list[bool] = []
-    for trial in compared.reading.trials:
-        values = constraints(trial) if trial.state.is_finished() else {}
-        if values and (x := synced.run(trial)) is not None:
-            outputs.tell(x[None], {name: np.array([value]) for name, value in values.items()})
-            for name in values:
-                rows.setdefault(name, []).append(len(at))
-            at.append(x)
-            broken.append(violates(trial))
-    found, violated = outputs(), np.array(broken, dtype=bool)
-    if found is None or not violated.any() or violated.all():
-        return found
-    points, doubted, numbers = np.array(at), np.zeros(len(at), dtype=bool), True
-    for name, trust in outputs.trust().items():
-        doubted[rows[name]] |= violated[rows[name]] & ~(trust >= DISTRUSTED)
-        numbers &= not np.isnan(trust[violated[rows[name]]]).any()
-    if numbers and among_their_kind(points / box.widths, doubted, ~doubted).sum() < 2:
-        return found
-    region = Feasibility.learned(box, points[~violated], points[violated])
-    return replace(found, classifiers=(*found.classifiers, region))
-
-
 def _words(params: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in params.items())
-
-
-def _plateau(defence: FittedDefence, rows: int) -> tuple[Array, Array] | None:
-    """Centre and half-width for each observation, both (n,), if the defence has a plateau."""
-    plateau = getattr(defence, "plateau", None)
-    if not isinstance(plateau, Plateau):
-        return None
-    return np.broadcast_to(plateau.centre, rows), np.broadcast_to(plateau.half_width, rows)
 
 
 def _value(trial: FrozenTrial) -> float:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from optuna.trial import FrozenTrial
 
-from stoic.data import Array, Booleans
+from stoic.data import DISTRUSTED, Array, Booleans
 from stoic.integrations.optuna.internals import constraints
 from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.unmodelled import violates
-from stoic.models.constraints import SURE
+from stoic.integrations.tables import among_their_kind
+from stoic.models.constraints import SURE, ConstraintHistory, Constraints
+from stoic.models.feasibility import Feasibility
+from stoic.recipes import robust
 
 
 def permitted(synced: SyncedLearner, trials: Sequence[FrozenTrial], settings: Array) -> Booleans:
@@ -48,3 +52,34 @@ def permitted(synced: SyncedLearner, trials: Sequence[FrozenTrial], settings: Ar
     likely = feasibility(settings)
     satisfied &= ~(doubted & (likely < 0.5))
     return np.asarray(satisfied | (np.array(known) & (likely >= SURE)))
+
+
+def limits_of(synced: SyncedLearner, trials: Sequence[FrozenTrial]) -> Constraints | None:
+    """Model the constraints of a study by their values alone.
+
+    Violations that are no numbers, or that the models distrust side by side, are classified, too.
+    """
+    box = synced.encoding.box
+    outputs = ConstraintHistory(box, robust()(box).model)
+    rows: dict[str, list[int]] = {}  # rows of the values of each
+    at: list[Array] = []
+    broken: list[bool] = []
+    for trial in trials:
+        values = constraints(trial) if trial.state.is_finished() else {}
+        if values and (x := synced.run(trial)) is not None:
+            outputs.tell(x[None], {name: np.array([value]) for name, value in values.items()})
+            for name in values:
+                rows.setdefault(name, []).append(len(at))
+            at.append(x)
+            broken.append(violates(trial))
+    found, violated = outputs(), np.array(broken, dtype=bool)
+    if found is None or not violated.any() or violated.all():
+        return found
+    points, doubted, numbers = np.array(at), np.zeros(len(at), dtype=bool), True
+    for name, trust in outputs.trust().items():
+        doubted[rows[name]] |= violated[rows[name]] & ~(trust >= DISTRUSTED)
+        numbers &= not np.isnan(trust[violated[rows[name]]]).any()
+    if numbers and among_their_kind(points / box.widths, doubted, ~doubted).sum() < 2:
+        return found
+    region = Feasibility.learned(box, points[~violated], points[violated])
+    return replace(found, classifiers=(*found.classifiers, region))
