@@ -26,6 +26,7 @@ from stoic.posteriors.base import Posterior
 from stoic.posteriors.scales import Scale
 from stoic.promises import Bound, deviation
 from stoic.recipes import Balancing, Parts
+from stoic.recipes.base import on_their_own_scale
 from stoic.rewards import Rewards, check_span
 
 
@@ -280,10 +281,6 @@ class Balanced(ShownRecommendation, Optimizer):
         """Mean and standard deviation of f by the leader, see :meth:`stoic.Learner.predict`."""
         return self.learners[self.leader].predict(x)
 
-    def restored(self, mean: Array, std: Array, seen: Array | None = None) -> tuple[Array, Array]:
-        """As the leader's, see :meth:`stoic.Learner.restored`."""
-        return self.learners[self.leader].restored(mean, std, seen)
-
     def band(self) -> Band:
         """Confidence band of the leader."""
         return self.learners[self.leader].band()
@@ -413,7 +410,7 @@ def build(
     """
     made = recipe(domain) if callable(recipe) else recipe
     if isinstance(made, Balancing):
-        learners = [Learner(domain, base, seed) for base in made.bases]
+        learners = [Learner(domain, on_their_own_scale(base), seed) for base in made.bases]
         return Balanced(learners, made.bounds, **made.options)
     return Learner(domain, made, seed)
 

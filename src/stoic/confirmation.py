@@ -16,7 +16,7 @@ from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
 
-_DRAWS = 4096  # standard error of a probability: at most 0.008
+DRAWS = 4096  # standard error of a probability: at most 0.008
 _MOST = 128  # candidates: those with the best upper bounds
 _LEADER = 0.5  # how often the first of two draws is measured, as in [Russo2020]_
 
@@ -62,11 +62,6 @@ class Comparison:
 
     draws: Array
     leader: int
-
-    @staticmethod
-    def of(posterior: Posterior, x: Array, leader: int) -> Comparison:
-        """Compare the points ``x`` (k, d), always with the same random numbers."""
-        return Comparison(draw_jointly(posterior, x, _DRAWS, np.random.default_rng(0)), leader)
 
     @cached_property
     def probability(self) -> Array:

@@ -25,6 +25,7 @@ from stoic.data import (
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.history import History
 from stoic.models.constraints import ConstraintHistory, Constraints
+from stoic.models.rescaling import Rescaling
 from stoic.optimizer import Optimizer, ShownRecommendation
 from stoic.pending import check_count
 from stoic.policies.base import Notes, Policy, View
@@ -36,6 +37,7 @@ from stoic.posteriors.base import Posterior
 from stoic.posteriors.fitting import Fitting, extreme
 from stoic.posteriors.prior import Prior
 from stoic.recipes import Parts, Recipe, robust
+from stoic.recipes.base import on_their_own_scale
 from stoic.recipes.parts import check_prior
 from stoic.surrogate import Surrogate
 
@@ -127,6 +129,7 @@ class Learner(ShownRecommendation, Optimizer):
                 f"got {domain!r}."
             )
         parts = parts_of(domain, recipe)
+        parts = parts if parts.policy.ordinal else on_their_own_scale(parts)
         if isinstance(prior := getattr(parts.model, "prior", None), Prior):
             check_prior(domain, prior)
         policy = parts.policy
@@ -347,9 +350,7 @@ class Learner(ShownRecommendation, Optimizer):
             peak = view.maximise(UpperConfidenceBound(Band(posterior, 0.0)))  # the mean
             # The height of the peak may be weighted by probabilities of a result
             height, _ = posterior.predict(peak.x[None])
-            values = np.concatenate([mean, lower, upper, height])
-            if (scale := self.surrogate.scale) is not None:
-                values = scale.inverse(values)
+            values = self.scale.inverse(np.concatenate([mean, lower, upper, height]))
             expected, low, high, highest = values.tolist()
             return Recommendation(
                 here[0].copy(), expected, low, high, peak.x.copy(), highest, notes
@@ -396,15 +397,12 @@ class Learner(ShownRecommendation, Optimizer):
 
         They are those of :attr:`estimate`.
         """
-        return self.restored(*self.estimate.predict(self._points(x)))
+        return self.scale.restored(*self.estimate.predict(self._points(x)))
 
-    def restored(self, mean: Array, std: Array, seen: Array | None = None) -> tuple[Array, Array]:
-        """Convert mean and deviation in units of :attr:`modelled` to those of the results.
-
-        As :meth:`stoic.models.rescaling.Rescaling.restored` does it.
-        """
-        scale = self.surrogate.scale
-        return (mean, std) if scale is None else scale.restored(mean, std, seen)
+    @property
+    def scale(self) -> Rescaling:
+        """Scale of :attr:`modelled`, from units of the results and back."""
+        return self.surrogate.scale
 
     def constraints(self) -> Constraints | None:
         return self.surrogate.constraints(integrated=True)
@@ -453,7 +451,8 @@ class Learner(ShownRecommendation, Optimizer):
     def band(self) -> Band:
         """Confidence band of f, with the confidence's own width, valid until the next tell.
 
-        Given all observations; by a phased policy given its last complete epoch.
+        Given all observations, in units of :attr:`modelled`; by a phased policy given its last
+        complete epoch.
         """
         return self.policy.band(self._view(self.domain), self._state)
 

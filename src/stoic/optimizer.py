@@ -13,6 +13,7 @@ from stoic.data import DISTRUSTED, Array, Choice, Failures, Observations, number
 from stoic.domains import Domain, as_points
 from stoic.history import History
 from stoic.models.constraints import Constraints
+from stoic.models.rescaling import UNCHANGED, Rescaling
 from stoic.pending import WaitingError
 from stoic.printable import ShownInNotebooks
 
@@ -60,6 +61,16 @@ class Optimizer(ABC):
     def observations(self) -> Observations:
         """All observations so far, as views: not to be written to."""
         return self.history.observations
+
+    @property
+    def modelled(self) -> Observations:
+        """Observations as the model has them."""
+        return self.observations
+
+    @property
+    def scale(self) -> Rescaling:
+        """Scale that results are modelled on."""
+        return UNCHANGED
 
     @property
     def failures(self) -> Failures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
@@ -14,7 +15,7 @@ from stoic.models.censored import Sites, given_censored
 from stoic.models.checkpoint import Checkpoints, Resumable, resumed
 from stoic.models.constraints import ConstraintHistory, Constraints
 from stoic.models.feasibility import Feasibility
-from stoic.models.rescaling import Rescaling, Scaling, first_of
+from stoic.models.rescaling import UNCHANGED, Rescaling, Scaling, first_of
 from stoic.posteriors.absorbed import WindowPosterior
 from stoic.posteriors.base import Integrating, Model, Posterior, Windowed
 from stoic.posteriors.fitting import Fitting
@@ -38,6 +39,9 @@ class Surrogate:
     ----------
     outputs:
         Observed values of constraints.
+    numbers:
+        Number of each observation in the order that the scale is chosen by, for workers that have
+        them in other orders; None if they are in order.
     """
 
     def __init__(
@@ -51,8 +55,9 @@ class Surrogate:
         # the last choice: else a report between two choices would change the second one.
         self._hint: Posterior | None = None
         self._hinted = isinstance(getattr(model, "fitting", None), Fitting)
-        self._first: tuple[Observations | None, Rescaling | None] = (None, None)
-        self._scaled: tuple[tuple[int, int], Rescaling | None, Observations] | None = None
+        self.numbers: Sequence[int] | None = None
+        self._first: tuple[tuple[bytes, ...], Rescaling] | None = None
+        self._scaled: tuple[tuple[int, int], Rescaling, Observations] | None = None
         self._sites: Sites | None = None  # of censored results
         self._revisions = 0
         self._integrated: Posterior | None = None
@@ -99,30 +104,31 @@ class Surrogate:
             self._hint = self._posterior
 
     @property
-    def scale(self) -> Rescaling | None:
-        """Scale that the results are modelled on; None if it is their own."""
+    def scale(self) -> Rescaling:
+        """Scale that the results are modelled on."""
         return self._on_scale()[0]
 
-    def _on_scale(self) -> tuple[Rescaling | None, Observations]:
+    def _on_scale(self) -> tuple[Rescaling, Observations]:
         """Return the scale, and the observations on it."""
         history = self.history
         key = len(history), history.revisions
         if self._scaled is None or self._scaled[0] != key:
             scale = self._scale_of(history.observations)
-            seen = history.observations
-            self._scaled = key, scale, seen if scale is None else scale.of(seen)
+            self._scaled = key, scale, scale.of(history.observations)
         return self._scaled[1:]
 
-    def _scale_of(self, observations: Observations) -> Rescaling | None:
+    def _scale_of(self, observations: Observations) -> Rescaling:
         """Return the scale for observations, which few first ones decide."""
         if not isinstance(self.model, Scaling):
-            return None
-        first = first_of(observations)
-        known, scale = self._first
-        if known is None or not np.array_equal(known.observed, first.observed):
-            scale = self.model.scale(self.history.domain, first)
-            self._first = first, scale
-        return scale
+            return UNCHANGED
+        order = None
+        if self.numbers is not None:
+            order = np.argsort(self.numbers[: len(observations)], kind="stable")
+        first = first_of(observations, order)
+        key = first.x.tobytes(), first.observed.tobytes(), first.noise.tobytes()
+        if self._first is None or self._first[0] != key:
+            self._first = key, self.model.rescaling(self.history.domain, first)
+        return self._first[1]
 
     def modelled(self) -> Observations:
         """Observations as the model has them.
@@ -185,8 +191,7 @@ class Surrogate:
         self.outputs.resume(checkpoints.constraints)
         n = checkpoints.objective.n
         observations = self.history.observations
-        if (scale := self._scale_of(observations.until(n))) is not None:
-            observations = scale.of(observations)
+        observations = self._scale_of(observations.until(n)).of(observations)
         first, sites = observations.until(n), None
         if not first.measured.all():
             sites = Sites.known(first, checkpoints.sites)

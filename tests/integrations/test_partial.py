@@ -179,10 +179,13 @@ def test_a_region_that_learns_fast_and_always_diverges_is_left(ending):
             trial.report(value, epoch)
         return value
 
-    study = optuna.create_study(sampler=StoicSampler(seed=0))
-    study.optimize(training, n_trials=25, catch=(RuntimeError,))
-    assert sum(trial.params["x"] > 0.6 for trial in study.trials[10:]) <= 4  # all 15, by its curves
-    assert explain(study).recommended.params["x"] > 0.5
+    diverged = []
+    for seed in range(4):
+        study = optuna.create_study(sampler=StoicSampler(seed=seed))
+        study.optimize(training, n_trials=25, catch=(RuntimeError,))
+        diverged += [trial.params["x"] > 0.6 for trial in study.trials[10:]]
+        assert explain(study).recommended.params["x"] > 0.5
+    assert sum(diverged) <= 4 * 4  # all 15 of each study, by its curves
 
 
 @pytest.mark.parametrize("last", [-1e2, -1e12, -1e300])

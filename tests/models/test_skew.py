@@ -139,8 +139,8 @@ def test_several_outliers_do_not_hide_it():
 def test_it_is_asked_again_where_a_new_result_is_too_good_or_a_tenth_is_new(monkeypatch):
     """In between, what was negligible is not computed; what was not, is in every fit."""
     asked = []
-    likeliest = skew._likeliest
-    monkeypatch.setattr(skew, "_likeliest", lambda *a: asked.append(1) or likeliest(*a))
+    likeliest = skew.likeliest_on
+    monkeypatch.setattr(skew, "likeliest_on", lambda *a: asked.append(1) or likeliest(*a))
 
     def fits_that_ask(x, y, first):
         learner, numbers = learned(x[:first], y[:first]), []

@@ -27,7 +27,7 @@ from stoic.models.checkpoint import Checkpoint
 from stoic.models.fixed_points import Search, Weighted
 from stoic.models.hypotheses import Hypothesis
 from stoic.models.near_best import refined
-from stoic.models.rescaling import Rescaling, scale_of
+from stoic.models.rescaling import UNCHANGED, Rescaling, scale_of
 from stoic.models.skew import with_few_good_results
 from stoic.models.window import Bounds
 from stoic.posteriors.absorbed import WindowPosterior
@@ -117,7 +117,7 @@ class LeaveOneOutGP:
         True if the highest results may be few but right, see :mod:`stoic.models.skew`.
     compresses:
         True if a learner compresses poor results before this model has them, where they span
-        orders of magnitude: see :meth:`scale`.
+        orders of magnitude: see :meth:`rescaling`.
 
     Guarantee
     ---------
@@ -243,14 +243,13 @@ class LeaveOneOutGP:
 
         return [each for each in found if rejected(each) <= self.most]
 
-    def scale(self, domain: Domain, first: Observations) -> Rescaling | None:
+    def rescaling(self, domain: Domain, first: Observations) -> Rescaling:
         """Return the scale that results are to be modelled on, see :mod:`stoic.models.rescaling`.
 
-        None for their own.
+        It is chosen by the ``first`` ones.
         """
-        if not (self.compresses and self.fitting.refits):
-            return None
-        return scale_of(self, domain, first)
+        wanted = self.compresses and self.fitting.refits
+        return scale_of(self, domain, first) if wanted else UNCHANGED
 
     def checkpoint(self, posterior: Posterior) -> Checkpoint | None:
         """Return what a posterior of this model has settled on; None if that has no numbers."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from stoic.data import Array, Booleans, Observations
+from stoic.data import Array, Booleans, Integers, Observations
 from stoic.domains import Domain
 from stoic.models.fixed_points import Search
 from stoic.posteriors.scales import quantiles_in_space, step_of
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # Spreads below the upper quartile where compression begins, and beyond which it is logarithmic
 _EDGE, _LENGTH = 3.0, 1.0
+_LEAST = 1e-2  # of the distance from the upper quartile to the median: a spread
 # Finite results by which the scale is chosen: those of the default's design, and twice as many
 _FIRST, _LAST = 10, 80
 # Nats of evidence for another scale. Of 10, 20 and 40 random settings, 40 draws each, those of five
@@ -72,6 +73,28 @@ class Rescaling(ABC):
             return y, std / slopes
 
 
+class Unchanged(Rescaling):
+    """The identity: results are modelled as they are."""
+
+    def __call__(self, y: Array) -> Array:
+        return y
+
+    def inverse(self, w: Array) -> Array:
+        return w
+
+    def slopes(self, y: Array) -> Array:
+        return np.ones_like(y)
+
+    def of(self, observations: Observations, step: float | None = None) -> Observations:
+        return observations
+
+    def restored(self, mean: Array, std: Array, seen: Array | None = None) -> tuple[Array, Array]:
+        return mean, std
+
+
+UNCHANGED = Unchanged()
+
+
 @dataclass(frozen=True, slots=True)
 class CompressedTail(Rescaling):
     """Identity from an edge on, and logarithmic below: edge - length asinh((edge - y) / length).
@@ -93,11 +116,12 @@ class CompressedTail(Rescaling):
 
         That is three spreads below their upper quartile. A spread is the distance from there to the
         median or to the upper decile, whichever is nearer: neither outliers nor a poor half make it
-        large. The quantiles are those in space
+        large. It is at least a hundredth of that to the median. The quantiles are those in space
         (:func:`~stoic.posteriors.scales.quantiles_in_space`): a search crowds about the best.
         """
         median, upper, best = quantiles_in_space(domain, observations, (0.5, 0.75, 0.9))
-        spread = min(upper - median, best - upper)
+        # Two of the best may be equal by chance, or up to a rounding
+        spread = max(min(upper - median, best - upper), _LEAST * (upper - median))
         edge = upper - _EDGE * spread
         if not (spread > 0.0 and observations.observed.min() < edge):
             return None
@@ -128,8 +152,8 @@ class CompressedTail(Rescaling):
 class Scaling(Protocol):
     """Model that may be one of results on another scale."""
 
-    def scale(self, domain: Domain, first: Observations) -> Rescaling | None:
-        """Return the scale that results are to be modelled on; None for their own.
+    def rescaling(self, domain: Domain, first: Observations) -> Rescaling:
+        """Return the scale that results are to be modelled on.
 
         It is chosen by the ``first`` ones, see :func:`first_of`.
         """
@@ -159,27 +183,30 @@ def likeliest_on(
     # An outlier's density is one over its deviation, on the scale of the results
     tiny = np.finfo(float).tiny
     of_outliers = np.log(np.maximum(np.abs(residual[left]), tiny) / np.maximum(apart[left], tiny))
-    slopes = scale.slopes(observations.observed[trusted])
-    return trusted, there.evidence + float(np.log(slopes).sum() + of_outliers.sum())
+    with np.errstate(divide="ignore"):  # a slope of 0 is beyond all numbers
+        of_trusted = np.log(scale.slopes(observations.observed[trusted]))
+    return trusted, there.evidence + float(of_trusted.sum() + of_outliers.sum())
 
 
-def first_of(observations: Observations) -> Observations:
+def first_of(observations: Observations, order: Integers | None = None) -> Observations:
     """Return the results that the scale is chosen by: the first 10, 20, 40 or 80, or none of fewer.
 
-    Finite ones that are no bounds. So the scale changes rarely, and not late.
+    Finite ones that are no bounds, in the ``order`` of their rows (n,), by default as they are. So
+    the scale changes rarely, and not late.
     """
-    known = np.flatnonzero(np.isfinite(observations.observed) & observations.measured)
+    finite = np.isfinite(observations.observed) & observations.measured
+    known = np.flatnonzero(finite) if order is None else order[finite[order]]
     doublings = (min(len(known), _LAST) // _FIRST).bit_length() - 1
     return observations.only(known[: _FIRST << doublings if doublings >= 0 else 0])
 
 
-def scale_of(model: LeaveOneOutGP, domain: Domain, first: Observations) -> CompressedTail | None:
-    """Return the scale on which the ``first`` results are clearly likelier; None for their own."""
+def scale_of(model: LeaveOneOutGP, domain: Domain, first: Observations) -> Rescaling:
+    """Return the scale on which the ``first`` results are clearly likelier than as they are."""
     if not len(first) or (scale := CompressedTail.below_the_best(domain, first)) is None:
-        return None
+        return UNCHANGED
     own = Search(model, domain, first)
     climbed = model.climbed(own)
     permitted = model.permitted(climbed.explanations, first)
     evidence = own.likeliest(permitted, climbed).evidence
     _, compressed = likeliest_on(scale, Search(model, domain, scale.of(first)), first)
-    return scale if compressed > evidence + _MARGIN else None
+    return scale if compressed > evidence + _MARGIN else UNCHANGED

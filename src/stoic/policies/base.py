@@ -183,11 +183,15 @@ class Policy(ABC):
         may have to wait for results.
     constrained:
         True if it weighs constraints; the learner accepts their values only then.
+    ordinal:
+        True if it compares results with each other alone, and with no threshold: they may be
+        modelled on another scale (:mod:`stoic.models.rescaling`).
     """
 
     needs_finite: bool = False
     plans: bool = False
     constrained: bool = False
+    ordinal: bool = False
 
     @abstractmethod
     def start(self, domain: Domain) -> Any:
@@ -237,7 +241,7 @@ class Wrapper(Policy):
     then: Policy
 
     def __post_init__(self) -> None:
-        for name in ("needs_finite", "plans", "constrained"):
+        for name in ("needs_finite", "plans", "constrained", "ordinal"):
             object.__setattr__(self, name, getattr(self.then, name))
 
     def theirs(self, state: Any) -> Any:

@@ -175,6 +175,7 @@ class ExpectedImprovement(Policy):
 
     widened: bool = False
     retries: int | None = None
+    ordinal = True
 
     def __post_init__(self) -> None:
         check_retries(self.retries)

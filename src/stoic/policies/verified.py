@@ -158,6 +158,7 @@ class VerifiedImprovement(Policy):
     surprise: float = 0.01
     retries: int = 1
     constrained = True
+    ordinal = True
 
     def __post_init__(self) -> None:
         if not 0.0 < self.surprise < 1.0:
@@ -277,7 +278,7 @@ class VerifiedImprovement(Policy):
         trusted = (judged.at == best) & (posterior.trust(observations) >= DISTRUSTED)
         return best, notes | {
             "outlier": float(judged.outlier[best]),
-            "otherwise": float(judged.otherwise[best]),
+            "otherwise": float(view.surrogate.scale.inverse(judged.otherwise[best])),
             "repeats": int(trusted.sum()),
         }
 

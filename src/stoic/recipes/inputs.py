@@ -14,7 +14,7 @@ from stoic.policies.satisficing import Satisficing
 from stoic.policies.stable import StableOpt
 from stoic.posteriors.base import Model
 from stoic.posteriors.prior import Prior
-from stoic.recipes.base import Parts, Recipe, on_their_own_scale, recipe
+from stoic.recipes.base import Parts, Recipe, recipe
 from stoic.recipes.plain import gp_ucb
 
 _WIDTH = Fixed(2.0)
@@ -172,8 +172,7 @@ def _parts(
     if model is not None and prior is not None:
         raise ValueError("A model has a prior of its own: give a prior or a model, not both.")
     if isinstance(model, Recipe):
-        parts = on_their_own_scale(model(domain))
-        return replace(parts, confidence=confidence, policy=policy)
+        return replace(model(domain), confidence=confidence, policy=policy)
     if model is None:
         model = gp_ucb(prior=prior)(domain).model
     return Parts(model, confidence, policy)

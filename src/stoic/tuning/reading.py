@@ -28,7 +28,8 @@ _WITH_COMMA = re.compile(
 )
 _COMMA = "a number with a comma: the decimal mark is a point"
 _EXPONENT = re.compile(r"[de][+-]?\d+(?![\w.])", re.IGNORECASE | re.ASCII)
-_DIGITS = re.compile(r"[\d.,]+$", re.ASCII)  # right before a match
+# Right before a match: digits, or a sign that is no hyphen
+_BEGUN = re.compile(r"(?:(?<![\w.)\]])[+-][\d.]*|[\d.]+)$", re.ASCII)
 _NAMED = re.compile(rf"(\w[\w ]*[:=])\s*{_NUMBER.pattern}", re.IGNORECASE | re.ASCII)
 
 
@@ -174,7 +175,8 @@ def _from_last_line(text: str) -> float:
 
 
 def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
-    last = next(reversed(list(pattern.finditer(text))), None)
+    matches = list(pattern.finditer(text))
+    last = matches[-1] if matches else None
     if last is None or last[1] is None:
         raise NoValueError(f"no value: nothing matches {pattern.pattern!r}")
     place, found = f"what {pattern.pattern!r} matches", last[1].strip()
@@ -185,11 +187,17 @@ def _from_pattern(pattern: re.Pattern[str], text: str) -> float:
             f"no value: {place} ends before the exponent, let the group be (\\S+)",
             _brief(found + rest[0]),
         )
-    before = _DIGITS.search(text[: last.start(1)])
-    whole = before[0] + found if before and last.start() == last.start(1) else found
-    if whole != found and (_NUMBER.fullmatch(whole) or _WITH_COMMA.fullmatch(whole)):
+    begun = _BEGUN.search(text, 0, last.start(1)) if last.start() == last.start(1) else None
+    if begun and _NUMBER.fullmatch(begun[0] + found):
         raise NoValueError(
-            f"no value: {place} is the end of a number, let the group be (\\S+)", _brief(whole)
+            f"no value: {place} is the end of a number, let the group be (\\S+)",
+            _brief(begun[0] + found),
+        )
+    if len(matches) > 1 and text[matches[-2].end() : last.start(1)] == ",":
+        raise NoValueError(
+            f"no value: {place} may lack its thousands, print no commas, or begin the pattern "
+            "with ','",
+            _brief(matches[-2][0] + "," + found),
         )
     if _WITH_COMMA.fullmatch(found):
         raise NoValueError(f"no value: {place} is {_COMMA}", _brief(found))

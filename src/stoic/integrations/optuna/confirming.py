@@ -22,7 +22,7 @@ from optuna.pruners import NopPruner
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from stoic.confirmation import Comparison, contenders
+from stoic.confirmation import DRAWS, Comparison, contenders, draw_jointly
 from stoic.data import DISTRUSTED, SDS_95, Array, Booleans, Integers
 from stoic.integrations.optuna.confirmed import Candidate, Confirmation
 from stoic.integrations.optuna.encoding import searched
@@ -45,6 +45,7 @@ from stoic.integrations.optuna.synced_learner import SyncedLearner
 from stoic.integrations.optuna.unmodelled import CONFIRM, failure_kind, modelled_space, violates
 from stoic.integrations.recipe import DEFAULT, recipe_to_look_with
 from stoic.models.constraints import Constraints
+from stoic.models.rescaling import Rescaling
 from stoic.posteriors.base import Posterior
 from stoic.posteriors.exact import Exact
 from stoic.posteriors.mixture import MixturePosterior
@@ -90,6 +91,8 @@ class Standing:
         Of the objective, for reports.
     noise:
         Noise variance of one measurement.
+    scale:
+        Scale of the posterior; all else is in the units of the results.
     """
 
     synced: SyncedLearner
@@ -99,6 +102,7 @@ class Standing:
     places: Places
     posterior: Posterior
     noise: float
+    scale: Rescaling
 
     @staticmethod
     def of(
@@ -121,17 +125,26 @@ class Standing:
             own = SyncedLearner(study, synced.encoding.space, DEFAULT)
             own.follow(trials)
             learner, posterior = own.single, own.single.estimate
-        noise = np.median(learner.observations.own_noise(learner.posterior.prior.noise))
+        noise = np.median(learner.modelled.own_noise(learner.posterior.prior.noise))
+        mean, _ = posterior.predict(recommended[None])
+        _, noise_sd = learner.scale.restored(mean, np.full(1, math.sqrt(noise)))
         here = np.flatnonzero((tried == recommended).all(axis=1))
         rows = np.union1d(contenders(posterior, tried), here[:1])  # the leader is always among them
         leader = int(np.searchsorted(rows, here[0]))
-        standing = Standing(synced, tried[rows], leader, trials, places, posterior, float(noise))
+        standing = Standing(
+            synced, tried[rows], leader, trials, places, posterior, float(noise_sd[0]) ** 2,
+            learner.scale,
+        )  # fmt: skip
         return standing if np.isfinite(standing.comparison.draws).all() else None
 
     @cached_property
     def comparison(self) -> Comparison:
         """Comparison of the candidates."""
-        return Comparison.of(self.posterior, self.x, self.leader)
+        return Comparison(self.draws(self.x, DRAWS, np.random.default_rng(0)), self.leader)
+
+    def draws(self, x: Array, n: int, rng: np.random.Generator) -> Array:
+        """Draw the objective at points (k, d) jointly, shape (n, k), in units of the results."""
+        return self.scale.inverse(draw_jointly(self.posterior, x, n, rng))
 
     def _count(self, which: Callable[[FrozenTrial], bool]) -> Integers:
         """Count the trials of a kind at each candidate, shape (k,)."""
@@ -188,7 +201,8 @@ class Standing:
     def outcome(self) -> Confirmation:
         """Sum up for people."""
         comparison, sign, trust = self.comparison, self.synced.sign, self.synced.single.trust
-        mean, std = self.posterior.predict(self.x)
+        modelled, sd = self.posterior.predict(self.x)
+        mean, std = self.scale.restored(modelled, sd)
         number = {n: i for i, n in enumerate(self.synced.observed)}
         known = [t for t in self.trials if t.number in number and has_value(t)]
         at = np.array([self.places.count(self.x, [t]) for t in known], dtype=bool)
@@ -211,7 +225,8 @@ class Standing:
         order = sorted(range(len(self.x)), key=lambda j: (j != best, -comparison.probability[j]))
         mine = [t for t in self.trials if confirms(t) and t.state.is_finished()]
         failed = sum(_failed(self.synced, t) for t in mine)
-        ends = [sign * (mean[best] + side * SDS_95 * std[best]) for side in (-1.0, 1.0)]
+        half = SDS_95 * np.array([-sd[best], sd[best]])
+        ends = (sign * self.scale.inverse(modelled[best] + half)).tolist()
         listed = [j for j in order if j == best or comparison.probability[j] >= _LIKELY]
         return Confirmation(
             tuple(

@@ -385,7 +385,7 @@ class _Compared:
     def predict(self, settings: Settings) -> tuple[Array, Array]:
         """Return mean and deviation of the objective at one setting or several, (k,)."""
         x = given_points(self.synced.encoding, settings, self.reading.ranges, self.reading.complete)
-        mean, std = self.learner.restored(*self.estimate.predict(self._nearest(x)))
+        mean, std = self.learner.scale.restored(*self.estimate.predict(self._nearest(x)))
         return self.reading.sign * mean, std if scaled(self.learner) else np.full_like(std, np.inf)
 
     def importances(self, objective: str | None = None) -> dict[str, float]:
@@ -401,7 +401,7 @@ class _Compared:
 
     def at_best(self, x: Array) -> tuple[float, float]:
         """Return mean and deviation at a setting, as :class:`Explanation` has them."""
-        mean, std = self.learner.restored(*self.estimate.predict(x[None]))
+        mean, std = self.learner.scale.restored(*self.estimate.predict(x[None]))
         if not scaled(self.learner):
             reported = self.learner.observations.noise[[self.number[t.number] for t in self.at]]
             here = reported[np.all(self.settings == x, axis=1) & ~np.isnan(reported)]
@@ -426,8 +426,9 @@ class _Compared:
         (expected, sd, judgement), posterior = self.judgement, learner.posterior
         noise_sd, values = np.sqrt(seen.own_noise(posterior.prior.noise)), seen.observed
         if restored:
-            sds = np.stack([sd, noise_sd])
-            expected, (sd, noise_sd) = learner.restored(expected, sds, values)
+            sds, reported = np.stack([sd, noise_sd]), learner.observations.noise
+            expected, (sd, noise_sd) = learner.scale.restored(expected, sds, values)
+            noise_sd = np.where(np.isnan(reported), noise_sd, np.sqrt(reported))
         plateau = plateau_of(posterior.fitted_defence, len(learner))
         return tuple(
             Row(
@@ -450,7 +451,8 @@ class _Compared:
         """Return why nothing can be recommended with confidence; None if it can."""
         if not (self.settings != self.settings[0]).any():
             return None  # of one setting there is nothing to decide
-        sign, rows = self.reading.sign, self._rows(False)
+        sign, rows, scale = self.reading.sign, self._rows(False), self.learner.scale
+        recommended = sign * float(scale(np.array(sign * recommended)))
         if found := undecided(rows, recommended, sign) or changed(rows, sign):
             return found
         if not scaled(self.learner):

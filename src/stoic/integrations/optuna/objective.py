@@ -15,7 +15,7 @@ from stoic.confidence import Fixed
 from stoic.distances import Distance
 from stoic.integrations.optuna.encoding import Encoding
 from stoic.policies import Policy, Satisficing, StableOpt
-from stoic.recipes.base import Parts, on_their_own_scale
+from stoic.recipes import Parts
 from stoic.refusal import RefusalError, meant
 
 AIM = "stoic:aim"  # user attribute of a study: the aim of its search
@@ -205,7 +205,7 @@ class RobustObjective:
         ``sign`` is -1 where the user minimises.
         """
         policy = self._policy(sign, self.distance(encoding), probe)
-        return replace(on_their_own_scale(base), confidence=Fixed(WIDTH), policy=policy)
+        return replace(base, confidence=Fixed(WIDTH), policy=policy)
 
     def _policy(self, sign: float, distance: Distance, probe: bool) -> Policy:
         n = _CANDIDATES if np.all(np.asarray(distance.tolerance) > 0.0) else _WITH_FIXED

@@ -10,7 +10,6 @@ import numpy as np
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from stoic.confirmation import draw_jointly
 from stoic.data import Array
 from stoic.domains.sobol import sobol_points
 from stoic.integrations.optuna.confirming import Standing, standing
@@ -65,7 +64,7 @@ def remaining_gain(study: Study, trials: Sequence[FrozenTrial] | None = None) ->
     # Shape (_DRAWS, k + m): the first k columns are the tried settings. The seed is fixed, so that
     # the same trials give the same gain.
     rng = np.random.default_rng(0)
-    draws = draw_jointly(found.posterior, np.concatenate([found.x, elsewhere]), _DRAWS, rng)
+    draws = found.draws(np.concatenate([found.x, elsewhere]), _DRAWS, rng)
     if (feasible := found.synced.feasible(elsewhere)) is not None:
         draws[:, k:][rng.random((_DRAWS, 1)) >= feasible] = -np.inf
     best = draws[:, :k].mean(axis=0).max()

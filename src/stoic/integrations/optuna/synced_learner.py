@@ -164,6 +164,8 @@ class SyncedLearner:
         self._typical = TypicalNoise() if revises else None
         self.asking: dict[int, Choice] = {}  # by trial: the query that its result answers
         self.observed: list[int] = []  # number of the trial behind each observation
+        if isinstance(self.learner, Learner):
+            self.learner.surrogate.numbers = self.observed
         self.failed: list[int] = []  # and behind each failure
         self._limited: dict[str, list[int]] = {}  # and behind each value of a constraint
         self.left_out: dict[int, str] = {}  # number of a trial at no point -> where it was run
@@ -198,9 +200,7 @@ class SyncedLearner:
     @property
     def modelled(self) -> Observations:
         """Observations as the model has them, see :class:`~stoic.Learner`."""
-        if isinstance(self.learner, Learner):
-            return self.learner.modelled
-        return self.learner.observations
+        return self.learner.modelled
 
     def serves(
         self,
