@@ -11,6 +11,9 @@ from stoic.data import Observations
 from stoic.kernels import Matern52, Scaled
 from stoic.models.rescaling import UNCHANGED, CompressedTail, first_of
 from stoic.models.skew import AsinhScale
+from stoic.objectives import MultiLearner
+from stoic.policies import ExpectedImprovement, Initial
+from stoic.policies.satisficing import Satisficing
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import quantiles_in_space, step_of
 from stoic.recipes import gp_ucb, robust
@@ -192,6 +195,30 @@ def test_results_of_one_size_are_left_as_they_are(noise):
     assert CompressedTail.below_the_best(SQUARE, learner.observations) is not None
     assert learner.scale is UNCHANGED
     assert learner.modelled is learner.observations
+
+
+def test_what_compares_results_with_other_numbers_has_them_as_they_are():
+    x, y = search().observations.x, search().observations.observed
+    ordinal = Learner(SQUARE, robust(policy=Initial(ExpectedImprovement(), 10)))
+    threshold = Learner(SQUARE, robust(policy=Satisficing(threshold=-300.0)))
+    several = MultiLearner(SQUARE, 2, robust())
+    ordinal.tell(x, y)
+    threshold.tell(x, y)
+    several.tell(x, np.stack([y, y], axis=1))
+    assert isinstance(ordinal.scale, CompressedTail)
+    assert threshold.scale is UNCHANGED
+    assert all(output.scale is UNCHANGED for output in several.outputs)
+
+
+def test_workers_that_have_results_in_another_order_have_the_same_scale():
+    x, y = search().observations.x, search().observations.observed
+    order = np.random.default_rng(0).permutation(len(y))
+    one, other = Learner(SQUARE), Learner(SQUARE)
+    one.tell(x, y)
+    other.tell(x[order], y[order])
+    other.surrogate.numbers = order.tolist()
+    assert one.scale == other.scale
+    assert isinstance(one.scale, CompressedTail)
 
 
 def test_right_latencies_are_trusted_and_wrong_ones_are_not():
