@@ -102,8 +102,9 @@ class Explanation(ShownAsText):
         point of a grid, if the recipe has one.
     importances:
         Returns the name of each modelled parameter -> its total effect: the share of the variance
-        of the posterior mean over the search space that is left when all others are known. Largest
-        first; empty without a model. With several objectives it takes the name of one.
+        of the posterior mean over the search space that is left when all others are known, of poor
+        values as they are modelled, see :mod:`stoic.models.rescaling`. Largest first; empty without
+        a model. With several objectives it takes the name of one.
     certified, certified_observed:
         How far the recommended setting, and that of the observed best, may be moved. None if there
         is no aim, or no scale to measure deviations in; a distrusted observed best has none either.
