@@ -56,6 +56,7 @@ class Surrogate:
         self._hint: Posterior | None = None
         self._hinted = isinstance(getattr(model, "fitting", None), Fitting)
         self.numbers: Sequence[int] | None = None
+        self._scaling = model if isinstance(model, Scaling) else None
         self._first: tuple[tuple[bytes, ...], Rescaling] | None = None
         self._scaled: tuple[tuple[int, int], Rescaling, Observations] | None = None
         self._sites: Sites | None = None  # of censored results
@@ -111,6 +112,8 @@ class Surrogate:
     def _on_scale(self) -> tuple[Rescaling, Observations]:
         """Return the scale, and the observations on it."""
         history = self.history
+        if self._scaling is None:
+            return UNCHANGED, history.observations
         key = len(history), history.revisions
         if self._scaled is None or self._scaled[0] != key:
             scale = self._scale_of(history.observations)
@@ -119,7 +122,7 @@ class Surrogate:
 
     def _scale_of(self, observations: Observations) -> Rescaling:
         """Return the scale for observations, which few first ones decide."""
-        if not isinstance(self.model, Scaling):
+        if self._scaling is None:
             return UNCHANGED
         order = None
         if self.numbers is not None:
@@ -127,7 +130,7 @@ class Surrogate:
         first = first_of(observations, order)
         key = first.x.tobytes(), first.observed.tobytes(), first.noise.tobytes()
         if self._first is None or self._first[0] != key:
-            self._first = key, self.model.rescaling(self.history.domain, first)
+            self._first = key, self._scaling.rescaling(self.history.domain, first)
         return self._first[1]
 
     def modelled(self) -> Observations:

