@@ -20,6 +20,7 @@ from stoic.data import Array, Booleans, Choice, FailureKind, Integers, Recommend
 from stoic.domains import Domain
 from stoic.history import Evaluations, History
 from stoic.learner import Learner
+from stoic.models.rescaling import Rescaling
 from stoic.optimizer import Optimizer, ShownRecommendation
 from stoic.pending import check_count
 from stoic.posteriors.base import Posterior
@@ -276,6 +277,11 @@ class Balanced(ShownRecommendation, Optimizer):
     def estimate(self) -> Posterior:
         """Reported posterior of the leader, see :attr:`stoic.learner.Learner.estimate`."""
         return self.learners[self.leader].estimate
+
+    @property
+    def scale(self) -> Rescaling:
+        """Scale that the leader models results on: their own, if a recipe built it."""
+        return self.learners[self.leader].scale
 
     def predict(self, x: object) -> tuple[Array, Array]:
         """Mean and standard deviation of f by the leader, see :meth:`stoic.Learner.predict`."""

@@ -65,7 +65,7 @@ class Optimizer(ABC):
     @property
     def modelled(self) -> Observations:
         """Observations as the model has them."""
-        return self.observations
+        return self.scale.of(self.observations)
 
     @property
     def scale(self) -> Rescaling:

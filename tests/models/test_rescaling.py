@@ -1,12 +1,11 @@
 """Compression of poor results: the map itself, and what a learner and its reports make of it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from stoic import Box, Learner
+from stoic.balancing import Balanced
 from stoic.data import Observations
 from stoic.kernels import Matern52, Scaled
 from stoic.models.rescaling import UNCHANGED, CompressedTail, first_of
@@ -17,6 +16,7 @@ from stoic.policies.satisficing import Satisficing
 from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import quantiles_in_space, step_of
 from stoic.recipes import gp_ucb, robust
+from stoic.recipes.base import on_their_own_scale
 
 RESULTS = -np.exp(np.random.default_rng(0).normal(4.0, 2.0, 40))  # latencies, of which less is more
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
@@ -142,17 +142,11 @@ def test_what_is_restored_is_as_many_deviations_apart_as_before():
     assert_allclose(scale.restored(seen, std, seen)[1], std / scale.slopes(RESULTS))
 
 
-def unscaled(recipe):
-    """The parts of a recipe, which leave results as they are."""
-    parts = recipe(SQUARE)
-    return replace(parts, model=replace(parts.model, compresses=False))
-
-
-def search(recipe=None, seed=0, trials=25, sign=-1.0):
-    learner = Learner(SQUARE, recipe, seed=seed)
+def search(recipe=None, trials=25):
+    learner = Learner(SQUARE, recipe, seed=0)
     for _ in range(trials):
         choice = learner.ask()
-        learner.tell(choice.x, sign * latency(choice.x), choice=choice)
+        learner.tell(choice.x, -latency(choice.x), choice=choice)
     return learner
 
 
@@ -210,6 +204,17 @@ def test_what_compares_results_with_other_numbers_has_them_as_they_are():
     assert all(output.scale is UNCHANGED for output in several.outputs)
 
 
+def test_balanced_learners_are_in_the_units_of_the_leader():
+    x, y = search().observations.x, search().observations.observed
+    learners = [Learner(SQUARE, seed=0), Learner(SQUARE, seed=1)]
+    balanced = Balanced(learners, [float, float], span=(-1e4, 0.0))
+    balanced.tell(x, y)
+    assert isinstance(balanced.scale, CompressedTail)
+    assert_array_equal(balanced.modelled.observed, balanced.scale(y))
+    poor = np.argsort(y)[:5]
+    assert_allclose(balanced.predict(x[poor])[0], y[poor], rtol=0.2)
+
+
 def test_workers_that_have_results_in_another_order_have_the_same_scale():
     x, y = search().observations.x, search().observations.observed
     order = np.random.default_rng(0).permutation(len(y))
@@ -229,7 +234,9 @@ def test_right_latencies_are_trusted_and_wrong_ones_are_not():
         y = -latency(x) * np.exp(0.1 * rng.standard_normal(40))
         wrong = np.argsort(latency(x))[[8, 12]]  # of 20 to 56 ms
         y[wrong] = -0.5
-        for recipe, numbers in zip((robust(), unscaled(robust())), found.values(), strict=True):
+        parts = robust()(SQUARE)
+        both = parts, on_their_own_scale(parts)
+        for recipe, numbers in zip(both, found.values(), strict=True):
             learner = Learner(SQUARE, recipe)
             learner.tell(x, y)
             distrusted = learner.trust < 0.5

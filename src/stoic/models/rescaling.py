@@ -25,9 +25,9 @@ from stoic.posteriors.scales import quantiles_in_space, step_of
 if TYPE_CHECKING:
     from stoic.models.leave_one_out import LeaveOneOutGP
 
-# Spreads below the upper quartile where compression begins, and beyond which it is logarithmic. Six
-# searches of two simulated services recommend 12.8 ms in the median, and 13.9 with 5 instead of 3
-_EDGE, _LENGTH = 3.0, 1.0
+# Spreads below the upper quartile where compression begins; a spread further on it is logarithmic.
+# Six searches of two simulated services recommend 12.8 ms in the median, 13.9 with 5 instead of 3
+_EDGE = 3.0
 _LEAST = 1e-2  # of the distance from the upper quartile to the median: a spread
 # Finite results by which the scale is chosen: those of the default's design, and twice as many
 _FIRST, _LAST = 10, 80
@@ -52,12 +52,12 @@ class Rescaling(ABC):
     def slopes(self, y: Array) -> Array:
         """Return w'(y)."""
 
-    def of(self, observations: Observations, step: float | None = None) -> Observations:
-        """Return the results on this scale, where they have a ``step``, and their noise."""
+    def of(self, observations: Observations) -> Observations:
+        """Return the results on this scale, and their noise."""
         y = observations.observed
         with np.errstate(over="ignore", invalid="ignore"):
             noise = observations.noise * self.slopes(y) ** 2
-            return replace(observations, observed=self(y), noise=noise, step=step)
+            return replace(observations, observed=self(y), noise=noise, step=None)
 
     def restored(self, mean: Array, std: Array, seen: Array | None = None) -> tuple[Array, Array]:
         """Convert a mean and a deviation on this scale to units of the results.
@@ -86,7 +86,7 @@ class Unchanged(Rescaling):
     def slopes(self, y: Array) -> Array:
         return np.ones_like(y)
 
-    def of(self, observations: Observations, step: float | None = None) -> Observations:
+    def of(self, observations: Observations) -> Observations:
         return observations
 
     def restored(self, mean: Array, std: Array, seen: Array | None = None) -> tuple[Array, Array]:
@@ -126,13 +126,13 @@ class CompressedTail(Rescaling):
         edge = upper - _EDGE * spread
         if not (spread > 0.0 and observations.observed.min() < edge):
             return None
-        return cls(edge, _LENGTH * spread)
+        return cls(edge, spread)
 
-    def of(self, observations: Observations, step: float | None = None) -> Observations:
+    def of(self, observations: Observations) -> Observations:
         if not (observations.observed < self.edge).any():
             return observations
         # Those that are left as they are have the step of all
-        return Rescaling.of(self, observations, step_of(observations))
+        return replace(Rescaling.of(self, observations), step=step_of(observations))
 
     def __call__(self, y: Array) -> Array:
         return np.where(y < self.edge, self.edge - self.length * np.arcsinh(self._beyond(y)), y)
@@ -205,9 +205,8 @@ def scale_of(model: LeaveOneOutGP, domain: Domain, first: Observations) -> Resca
     """Return the scale on which the ``first`` results are clearly likelier than as they are."""
     if not len(first) or (scale := CompressedTail.below_the_best(domain, first)) is None:
         return UNCHANGED
-    own = Search(model, domain, first)
-    climbed = model.climbed(own)
-    permitted = model.permitted(climbed.explanations, first)
-    evidence = own.likeliest(permitted, climbed).evidence
-    _, compressed = likeliest_on(scale, Search(model, domain, scale.of(first)), first)
-    return scale if compressed > evidence + _MARGIN else UNCHANGED
+    as_they_are, compressed = (
+        likeliest_on(each, Search(model, domain, each.of(first)), first)[1]
+        for each in (UNCHANGED, scale)
+    )
+    return scale if compressed > as_they_are + _MARGIN else UNCHANGED

@@ -62,6 +62,7 @@ from stoic.integrations.optuna.unmodelled import (
 )
 from stoic.integrations.recipe import DEFAULT, Recipe, load, name_of, recipe_to_look_with
 from stoic.models.constraints import Constraints
+from stoic.models.rescaling import UNCHANGED
 from stoic.policies.base import apart
 from stoic.policies.untried import goes_before, spread_of_results
 from stoic.posteriors.base import Posterior
@@ -447,12 +448,14 @@ class _Compared:
             if (i := self.number.get(t.number)) is not None
         )
 
-    def doubts(self, recommended: float) -> str | None:
+    def doubts(self, rows: Sequence[Row], recommended: float) -> str | None:
         """Return why nothing can be recommended with confidence; None if it can."""
         if not (self.settings != self.settings[0]).any():
             return None  # of one setting there is nothing to decide
-        sign, rows, scale = self.reading.sign, self._rows(False), self.learner.scale
-        recommended = sign * float(scale(np.array(sign * recommended)))
+        sign, scale = self.reading.sign, self.learner.scale
+        if scale is not UNCHANGED:  # of poor results errors are too large in their own units
+            rows = self._rows(False)
+            recommended = sign * float(scale(np.array(sign * recommended)))
         if found := undecided(rows, recommended, sign) or changed(rows, sign):
             return found
         if not scaled(self.learner):
@@ -524,7 +527,7 @@ def _with_model(compared: _Compared) -> Explanation:
         float(compared.predict(optimum)[0][0]),  # by the model of all other numbers here
         untried=None if len(tried) else untried,
         instead_of=instead_of,
-        undecided=compared.doubts(mean),
+        undecided=compared.doubts(rows, mean),
         repeats=repeats,
         failures=failures,
         steep=falling,
