@@ -515,18 +515,21 @@ def test_a_setting_is_measured_again_by_hand(stoic):
     stoic("create-study", "s", *X)
     tried = []
     for k in range(12):
-        tried.append(json.loads(stoic("ask", "s").out)["params"])
+        tried.append(json.loads(stoic("ask", "s", "--seed", "0").out)["params"])
         stoic("tell", "s", str(k), str((tried[-1]["x"] - 0.3) ** 2 + 0.01 * (k % 3)))
-    asked = stoic("ask", "s", "--confirm", "1")
+    asked = stoic("ask", "s", "--seed", "0", "--confirm", "1")
     assert json.loads(asked.out)["params"] in tried
     assert "measured again: trial 12." in asked.err
     stoic("tell", "s", "12", "0.01")
     assert "1 measurement" in stoic("show", "s").out
-    more = stoic("ask", "s", "--confirm", "1")
+    more = stoic("ask", "s", "--seed", "0", "--confirm", "1")
     assert "1 of 1 trials go on with the search" in more.err
     # Without a parameter that no result has yet
-    assert "y" in json.loads(stoic("ask", "s", "--param", "y=float(0, 1)").out)["params"]
-    assert json.loads(stoic("ask", "s", "--confirm", "2").out)["params"] in tried
+    assert (
+        "y"
+        in json.loads(stoic("ask", "s", "--seed", "0", "--param", "y=float(0, 1)").out)["params"]
+    )
+    assert json.loads(stoic("ask", "s", "--seed", "0", "--confirm", "2").out)["params"] in tried
 
 
 def test_values_that_cannot_be_are_said_and_kept(stoic):
