@@ -8,7 +8,8 @@ from stoic import Box, Learner
 from stoic.balancing import Balanced
 from stoic.data import Observations
 from stoic.kernels import Matern52, Scaled
-from stoic.models.rescaling import UNCHANGED, CompressedTail, first_of
+from stoic.models.fixed_points import Search
+from stoic.models.rescaling import UNCHANGED, CompressedTail, first_of, likeliest_on
 from stoic.models.skew import AsinhScale
 from stoic.objectives import MultiLearner
 from stoic.policies import ExpectedImprovement, Initial
@@ -20,6 +21,7 @@ from stoic.recipes.base import on_their_own_scale
 
 RESULTS = -np.exp(np.random.default_rng(0).normal(4.0, 2.0, 40))  # latencies, of which less is more
 SQUARE = Box([0.0, 0.0], [1.0, 1.0])
+SHARES = (0.5, 0.75, 0.9)
 
 
 def latency(x):
@@ -56,11 +58,11 @@ def seen_of(y, x=None, **fields):
 
 
 def tail(y, x=None):
-    return CompressedTail.below_the_best(SQUARE, seen_of(y, x))
+    return CompressedTail.below_the_best(y, quantiles_in_space(SQUARE, seen_of(y, x), SHARES))
 
 
 def test_the_edge_is_three_spreads_below_the_upper_quartile():
-    median, upper, best = quantiles_in_space(SQUARE, seen_of(RESULTS), (0.5, 0.75, 0.9))
+    median, upper, best = quantiles_in_space(SQUARE, seen_of(RESULTS), SHARES)
     spread = min(upper - median, best - upper)
     scale = tail(RESULTS)
     assert_allclose([scale.edge, scale.length], [upper - 3.0 * spread, spread])
@@ -168,6 +170,30 @@ def test_a_learner_models_poor_results_compressed_and_reports_their_units():
     assert_allclose(worst.mean, seen[poor[0]], rtol=0.2)
 
 
+def test_of_two_scales_it_is_the_one_on_which_the_results_are_likelier():
+    """Most of the domain is slow by two orders of magnitude, and the best are at a cusp."""
+    model, chosen = Learner(SQUARE).surrogate.model, set()
+    for seed in range(3):
+        learner = Learner(SQUARE, seed=seed)
+        for _ in range(20):
+            choice = learner.ask()
+            distance = np.linalg.norm(choice.x - [0.3, 0.6])
+            learner.tell(choice.x, -10.0 * np.exp(8.0 * np.sqrt(distance)), choice=choice)
+        seen = learner.observations
+        in_space = tail(seen.observed, seen.x)
+        of_results = CompressedTail.below_the_best(
+            seen.observed, np.quantile(seen.observed, SHARES).tolist()
+        )
+        assert in_space.edge != pytest.approx(of_results.edge, rel=0.1)
+        evidence = {
+            each: likeliest_on(each, Search(model, SQUARE, each.of(seen)), seen)[1]
+            for each in (UNCHANGED, in_space, of_results)
+        }
+        assert learner.scale == max(evidence, key=evidence.get)
+        chosen.add([in_space, of_results].index(learner.scale))
+    assert chosen == {0, 1}
+
+
 def test_a_given_prior_and_other_recipes_have_the_results_themselves():
     prior = Prior(Scaled(Matern52(np.ones(2)), 1e4), 1.0)
     for recipe in (robust(prior=prior), gp_ucb()):
@@ -186,7 +212,7 @@ def test_results_of_one_size_are_left_as_they_are(noise):
     x = rng.random((40, 2))
     y = -((x - [0.3, 0.6]) ** 2).sum(axis=1) + noise * rng.standard_normal(40)
     learner.tell(x, y)
-    assert CompressedTail.below_the_best(SQUARE, learner.observations) is not None
+    assert tail(y, x) is not None
     assert learner.scale is UNCHANGED
     assert learner.modelled is learner.observations
 

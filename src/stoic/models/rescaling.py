@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
 # Six searches of two simulated services recommend 12.8 ms in the median, 13.9 with 5 instead of 3
 _EDGE = 3.0
 _LEAST = 1e-2  # of the distance from the upper quartile to the median: a spread
+_SHARES = (0.5, 0.75, 0.9)  # of the results below the quantiles that the edge follows from
 # Finite results by which the scale is chosen: those of the default's design, and twice as many
 _FIRST, _LAST = 10, 80
 # Nats of evidence for another scale. Of 10, 20 and 40 random settings, 40 draws each, those of five
 # functions of 2 to 5 parameters, with and without noise, have more in none to two draws; latencies
-# over four orders of magnitude in 21 to 25, of a function with fewer ups and downs in nearly all
+# over four orders of magnitude in 25 to 33 of a function with many ups and downs, and in nearly all
+# of one with fewer
 _MARGIN = 3.0
 
 
@@ -112,21 +115,23 @@ class CompressedTail(Rescaling):
     length: float
 
     @classmethod
-    def below_the_best(cls, domain: Domain, observations: Observations) -> CompressedTail | None:
-        """Return the map for finite observations; None where none is below the edge.
+    def below_the_best(cls, results: Array, quantiles: Sequence[float]) -> CompressedTail | None:
+        """Return the map for finite results; None where none is below the edge.
 
         That is three spreads below their upper quartile. A spread is the distance from there to the
         median or to the upper decile, whichever is nearer: neither outliers nor a poor half make it
-        large. It is at least a hundredth of that to the median. The quantiles are those in space
-        (:func:`~stoic.posteriors.scales.quantiles_in_space`): a search crowds about the best.
+        large. It is at least a hundredth of that to the median.
+
+        Parameters
+        ----------
+        results, quantiles:
+            Results; and their median, upper quartile and upper decile.
         """
-        median, upper, best = quantiles_in_space(domain, observations, (0.5, 0.75, 0.9))
+        median, upper, best = quantiles
         # Two of the best may be equal by chance, or up to a rounding
         spread = max(min(upper - median, best - upper), _LEAST * (upper - median))
         edge = upper - _EDGE * spread
-        if not (spread > 0.0 and observations.observed.min() < edge):
-            return None
-        return cls(edge, spread)
+        return cls(edge, spread) if spread > 0.0 and results.min() < edge else None
 
     def of(self, observations: Observations) -> Observations:
         if not (observations.observed < self.edge).any():
@@ -202,11 +207,23 @@ def first_of(observations: Observations, order: Integers | None = None) -> Obser
 
 
 def scale_of(model: LeaveOneOutGP, domain: Domain, first: Observations) -> Rescaling:
-    """Return the scale on which the ``first`` results are clearly likelier than as they are."""
-    if not len(first) or (scale := CompressedTail.below_the_best(domain, first)) is None:
+    """Return the scale on which the ``first`` results are clearly likelier than as they are.
+
+    Two are tried. A search crowds about the best: by quantiles in space
+    (:func:`~stoic.posteriors.scales.quantiles_in_space`) the edge is among results of the whole
+    domain, by those of the results among good ones, which is better where most of the domain is
+    poor by orders of magnitude.
+    """
+    if not len(first):
         return UNCHANGED
-    as_they_are, compressed = (
+    results = first.observed
+    of_both = (quantiles_in_space(domain, first, _SHARES), np.quantile(results, _SHARES).tolist())
+    tails = [CompressedTail.below_the_best(results, quantiles) for quantiles in of_both]
+    if not (scales := [tail for tail in tails if tail]):
+        return UNCHANGED
+    as_they_are, *compressed = (
         likeliest_on(each, Search(model, domain, each.of(first)), first)[1]
-        for each in (UNCHANGED, scale)
+        for each in (UNCHANGED, *scales)
     )
-    return scale if compressed > as_they_are + _MARGIN else UNCHANGED
+    best = int(np.argmax(compressed))
+    return scales[best] if compressed[best] > as_they_are + _MARGIN else UNCHANGED

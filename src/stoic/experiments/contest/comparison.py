@@ -138,14 +138,15 @@ def table(settings: Settings, rows: Sequence[Outcome], scenes: Mapping[str, Scen
             return "best peer" if name == best else ""
         return str(scores.ratio(*(of.by_panel("score") for of in (studies, found[scene, best]))))
 
-    def wrong(studies: Trials[Outcome]) -> str:
-        often = share(studies.final("outlier")).value
+    def how_often(studies: Trials[Outcome], happened: str) -> str:
+        often = share(studies.final(happened)).value
         return "" if math.isnan(often) else f"{often:.0%}"
 
     return tabulate(
         "True score of what is recommended: geometric mean and median, with 95 % intervals; its "
         "ratio to the best peer's own answers, over the same seeds; the best that was tried; and "
-        "the share of the studies that recommend a setting with no result but outliers.",
+        "the shares of the studies that recommend a setting with no result but outliers, and whose "
+        "95 % interval covers the truth.",
         ("scene", "contender"),
         (
             ("studies", lambda studies: str(len(studies))),
@@ -153,7 +154,8 @@ def table(settings: Settings, rows: Sequence[Outcome], scenes: Mapping[str, Scen
             ("median", lambda studies: str(bootstrap(studies.by_panel("score"), np.median))),
             ("ratio", ratio),
             ("tried", lambda studies: f"{scores.score(studies, 'tried').value:.2g}"),
-            ("outlier", wrong),
+            ("outlier", lambda studies: how_often(studies, "outlier")),
+            ("covered", lambda studies: how_often(studies, "covered")),
         ),
         scores.lines(found, titles, (*settings.methods, *settings.few)),
     )
