@@ -288,6 +288,13 @@ def test_a_range_that_is_said_now_counts_whatever_the_branch(stoic):
     assert 1e-7 <= json.loads(stoic("ask", "s", *said).out)["params"]["rate"] <= 1e-6
 
 
+def test_a_told_nan_is_why_a_trial_failed(stoic):
+    assert stoic("create-study", "oven", *X).code == 0
+    assert stoic("ask", "oven").code == 0
+    assert stoic("tell", "0", "nan").out == "trial 0 is fail\n"
+    assert json.loads(stoic("show", "--json").out)["failed"] == {"the value is nan": [0]}
+
+
 def test_a_lab_s_first_commands(stoic):
     assert stoic("create-study", "oven").out == "oven\n"
     refused = stoic("ask", "oven")

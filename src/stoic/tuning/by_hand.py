@@ -18,7 +18,7 @@ from stoic.integrations.optuna.executed import check_inside
 from stoic.integrations.optuna.internals import constraints, storage_of, store_constraints, trial_id
 from stoic.integrations.optuna.objectives import VALUES, objective_names
 from stoic.integrations.optuna.possible import stored_possible
-from stoic.integrations.optuna.unmodelled import declared_constraints
+from stoic.integrations.optuna.unmodelled import FAILURE, declared_constraints
 from stoic.refusal import RefusalError
 from stoic.tuning.constraint import observed_constraints
 from stoic.tuning.objectives import stored_objectives
@@ -82,6 +82,8 @@ def tell_number(
         raise RefusalError(f"{refused}: nan does not go with the state complete.")
     if some and state == "fail":
         notes[VALUES] = as_stored(values)
+    elif no_number:
+        notes[FAILURE] = "the value is nan" if len(values) == 1 else "all values are nan"
     if kind is not None:
         if state != "fail" or value is not None:
             said = f"the value {value!r}" if value is not None else f"the state {state}"
