@@ -1,5 +1,6 @@
 import copy
 import pickle
+import re
 import warnings
 from dataclasses import replace
 
@@ -524,6 +525,27 @@ def test_by_default_it_is_the_default_method():
     mixed = Learner(box, replace(recipes.robust()(box), policy=UCB()))
     assert isinstance(mixed.policy, UCB)
     assert isinstance(mixed.model, LeaveOneOutGP)
+
+
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        ([14.7, 0.5], "At chose outside of the domain. An input must be in the box"),
+        ([np.nan, 0.5], "At chose outside of the domain. "),
+        ([11.0, 0.5], "At chose [[11.0, 0.5]], outside of the part of the domain that among="),
+    ],
+)
+def test_what_a_policy_may_not_choose_is_refused(x, said):
+    class At(UCB):
+        def choose(self, view, state, n):
+            return [Choice(np.array(x))], state
+
+    agent = Learner(BOX, replace(learner(BOX).parts, policy=At()))
+    with pytest.raises(ValueError, match=re.escape(said)):
+        agent.ask(context={0: 12.5})
+    assert not agent.pending
+    if x[0] == 11.0:
+        assert agent.ask().x.tolist() == x
 
 
 def test_its_text_is_what_is_known():

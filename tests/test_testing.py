@@ -298,6 +298,14 @@ def dicing(self, view, choices):
     return [Choice(x, None if arms is None else int(arms[0]))]
 
 
+def anywhere(self, view, choices):
+    return UCB().choose(view._replace(among=view.domain), None, 1)[0]
+
+
+def one(self, view, choices):
+    return choices[0]
+
+
 def unnamed(self, view, choices):
     return [Choice(choice.x, None if choice.arm is None else 0) for choice in choices]
 
@@ -310,10 +318,21 @@ def unnamed(self, view, choices):
         (remembering, "in the state"),
         (dicing, "same seed"),
         (unnamed, "names its row"),
+        (anywhere, "view.among"),
+        (one, "a list of choices"),
     ],
 )
 def test_broken_policies_are_found(how, promise):
     broken(lambda: testing.check_policy(Odd(how)), promise)
+
+
+def test_a_policy_that_forgets_the_state_and_a_class_are_found():
+    class Forgetful(Odd):
+        def choose(self, view, state, n):
+            return super().choose(view, state, n)[0]
+
+    broken(lambda: testing.check_policy(Forgetful(lambda self, view, choices: choices)), "state")
+    broken(lambda: testing.check_policy(UCB), "an instance")
 
 
 def test_a_choice_outside_of_the_domain_is_found():

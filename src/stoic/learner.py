@@ -161,12 +161,31 @@ class Learner(ShownRecommendation, Optimizer):
         check_count(n)
         with self.surrogate.threads():
             view = self.view(among, context, pending)
-            choices, self._state = self.policy.choose(view, self._state, n)
+            choices, state = self.policy.choose(view, self._state, n)
+        self._check_chosen(view, choices)
+        self._state = state
         self.surrogate.chosen()
         self.history.asked += len(choices)
         if pending is None:
             self.history.pending.add(choices)
         return choices
+
+    def _check_chosen(self, view: View, choices: Sequence[Choice]) -> None:
+        """Refuse what a policy may not choose."""
+        part = view.among
+        # A row of a finite domain is in it, and its rounds take microseconds
+        if not choices or (part is self.domain and self.domain.finite):
+            return
+        x = np.array([choice.x for choice in choices])
+        try:
+            self.domain.locate(x)
+        except ValueError as error:
+            raise ValueError(f"{self._who} chose outside of the domain. {error}") from None
+        if part is not self.domain and not part.contains(x).all():
+            raise ValueError(
+                f"{self._who} chose {x.tolist()}, outside of the part of the domain that among= "
+                "or context= leaves: a policy chooses in view.among."
+            )
 
     def view(
         self,

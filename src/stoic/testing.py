@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import copy
 import math
-import pickle
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from numbers import Real
 
@@ -24,7 +22,7 @@ import numpy as np
 
 from stoic.adversaries import Adversary, Ledger, Round
 from stoic.confidence import Confidence, Fixed
-from stoic.data import Array, Booleans, Choice, Integers, Observations, Targets
+from stoic.data import Array, Choice, Integers, Observations, Targets
 from stoic.defences import Defence, Trust
 from stoic.domains import Box, Domain, Finite, Lattice
 from stoic.environment import Environment
@@ -32,10 +30,20 @@ from stoic.history import History
 from stoic.kernels import Kernel, Matern52, Scaled
 from stoic.learner import Learner
 from stoic.models import GaussianProcess
+from stoic.pending import NothingLeftError
 from stoic.policies import Policy, View
 from stoic.posteriors import Model, Posterior, Prior
 from stoic.problems import Problem
 from stoic.recipes import Parts
+from stoic.requirements import (
+    differences,
+    fingerprint,
+    no_warnings,
+    refusal_of,
+    require,
+    require_close,
+    unaltered,
+)
 from stoic.surrogate import Surrogate
 
 # Results that a crash, an overflow or an adversary produces; none of them is an error.
@@ -101,69 +109,73 @@ def check_kernel(kernel: Kernel, x: Array, *, differentiable: bool = True) -> No
     """
     theta, n = kernel.theta, len(x)
     rng = np.random.default_rng(0)
-    with _unaltered(x, theta):
+    with unaltered(x, theta):
         K = kernel(x, x)
-        _require(K.shape == (n, n), "k(x, z) has shape (n, m)")
-        _require(kernel(x[:2], x).shape == (2, n), "k(x, z) has shape (n, m)")
-        _close(kernel(x[:2], x), K[:2], "k(x, z) depends on each pair of rows alone")
-        _close(K, K.T, "k(x, z) = k(z, x)")
-        _close(kernel.diagonal(x), np.diagonal(K), "diagonal(x) is the diagonal of k(x, x)")
+        require(K.shape == (n, n), "k(x, z) has shape (n, m)")
+        require(kernel(x[:2], x).shape == (2, n), "k(x, z) has shape (n, m)")
+        require_close(kernel(x[:2], x), K[:2], "k(x, z) depends on each pair of rows alone")
+        require_close(K, K.T, "k(x, z) = k(z, x)")
+        require_close(kernel.diagonal(x), np.diagonal(K), "diagonal(x) is the diagonal of k(x, x)")
         eigenvalues = np.linalg.eigvalsh(K)
-        _require(
+        require(
             eigenvalues[0] >= -1e-9 * max(float(eigenvalues[-1]), 1e-300),
             "k(x, x) is positive semi-definite",
         )
-        _require(len(kernel.labels) == len(theta), "there is one label for each entry of theta")
-        _close(kernel.with_theta(theta).theta, theta, "with_theta(theta) has this theta")
-        _close(kernel.with_theta(theta)(x, x), K, "with_theta(theta) is the same formula")
+        require(len(kernel.labels) == len(theta), "there is one label for each entry of theta")
+        require_close(kernel.with_theta(theta).theta, theta, "with_theta(theta) has this theta")
+        require_close(kernel.with_theta(theta)(x, x), K, "with_theta(theta) is the same formula")
         same, pull = kernel.wrt_theta(x)
-        _close(same, K, "wrt_theta(x) returns k(x, x)")
+        require_close(same, K, "wrt_theta(x) returns k(x, x)")
         A = rng.standard_normal((n, n))  # not symmetric, as weights need not be
         slopes = [
             np.vdot(A, difference)
-            for difference in _differences(lambda t: kernel.with_theta(t)(x, x), theta)
+            for difference in differences(lambda t: kernel.with_theta(t)(x, x), theta)
         ]
-        _close(
+        require_close(
             pull(A), np.array(slopes), "wrt_theta pulls back to the gradient in theta", 1e-6, 1e-6
         )
     if not differentiable:
         for refused in (lambda: kernel.wrt_x(x, x), lambda: kernel.diagonal_wrt_x(x)):
-            _refuses(refused, "a kernel without a gradient in x refuses to give one")
+            refusal_of(refused, "a kernel without a gradient in x refuses to give one")
         return
     # Away from the rows themselves, where a kernel may have a kink.
     z = x + 0.1 * np.std(x, axis=0) * rng.choice([-1.0, 1.0], size=x.shape)
     z += 0.01 * rng.standard_normal(x.shape)
     W = rng.standard_normal((n, n))
-    with _unaltered(x, z, W):
+    with unaltered(x, z, W):
         values, pull = kernel.wrt_x(z, x)
-        _close(values, kernel(z, x), "wrt_x(x, z) returns k(x, z)")
+        require_close(values, kernel(z, x), "wrt_x(x, z) returns k(x, z)")
         gradient = pull(W)
-        _require(gradient.shape == x.shape, "wrt_x pulls back to shape (n, d)")
+        require(gradient.shape == x.shape, "wrt_x pulls back to shape (n, d)")
         diagonal = kernel.diagonal_wrt_x(z)
         for i in range(min(n, 4)):
-            along_z = [W[i] @ d[0] for d in _differences(lambda p: kernel(p[None], x), z[i])]
-            _close(gradient[i], np.array(along_z), "wrt_x gives the gradient in x", 1e-5, 1e-6)
-            along_z = [d[0] for d in _differences(lambda p: kernel.diagonal(p[None]), z[i])]
-            _close(diagonal[i], np.array(along_z), "diagonal_wrt_x is a gradient", 1e-5, 1e-6)
+            along_z = [W[i] @ d[0] for d in differences(lambda p: kernel(p[None], x), z[i])]
+            require_close(
+                gradient[i], np.array(along_z), "wrt_x gives the gradient in x", 1e-5, 1e-6
+            )
+            along_z = [d[0] for d in differences(lambda p: kernel.diagonal(p[None]), z[i])]
+            require_close(
+                diagonal[i], np.array(along_z), "diagonal_wrt_x is a gradient", 1e-5, 1e-6
+            )
 
 
 def check_posterior(posterior: Posterior, domain: Domain, observations: Observations) -> None:
     """Check the interface of a posterior that was conditioned on ``observations``."""
     rng = np.random.default_rng(0)
     x = domain.sample(6, rng)
-    with _unaltered(x, observations), _no_warnings():
+    with unaltered(x, observations), no_warnings():
         mean, std = (a.copy() for a in posterior.predict(x))
-        _require(mean.shape == std.shape == (6,), "predict(x) returns two arrays of shape (m,)")
-        _require(np.isfinite(mean).all() and np.isfinite(std).all(), "predictions are finite")
-        _require((std >= 0.0).all(), "standard deviations are not negative")
-        _require(posterior.n == len(observations), "n counts all observations")
-        _require(0 <= posterior.distrusted <= posterior.n, "distrusted counts observations")
-        _require(posterior.information >= 0.0, "information gain is not negative")
-        _require(posterior.max_variance > 0.0, "max_variance is positive")
+        require(mean.shape == std.shape == (6,), "predict(x) returns two arrays of shape (m,)")
+        require(np.isfinite(mean).all() and np.isfinite(std).all(), "predictions are finite")
+        require((std >= 0.0).all(), "standard deviations are not negative")
+        require(posterior.n == len(observations), "n counts all observations")
+        require(0 <= posterior.distrusted <= posterior.n, "distrusted counts observations")
+        require(posterior.information >= 0.0, "information gain is not negative")
+        require(posterior.max_variance > 0.0, "max_variance is positive")
         trust = posterior.trust(observations)
-        _require(trust.shape == (len(observations),), "trust has shape (n,)")
-        _require(((trust >= 0.0) & (trust <= 1.0)).all(), "trust is in [0, 1]")
-        _require(
+        require(trust.shape == (len(observations),), "trust has shape (n,)")
+        require(((trust >= 0.0) & (trust <= 1.0)).all(), "trust is in [0, 1]")
+        require(
             int(np.count_nonzero(trust < 1.0)) == posterior.distrusted,
             "distrusted is the number of observations with a trust below 1",
         )
@@ -171,32 +183,36 @@ def check_posterior(posterior: Posterior, domain: Domain, observations: Observat
         fantasy = posterior.fantasise(x[:2], domain.locate(x[:2]))
         held, narrower = fantasy.predict(x)
         size = scale + np.abs(mean).max()
-        _close(held, mean, "a fantasy holds the mean", 1e-6 * size, 1e-6)
-        _require((narrower <= std + 1e-6 * scale).all(), "a fantasy widens no deviation")
+        require_close(held, mean, "a fantasy holds the mean", 1e-6 * size, 1e-6)
+        require((narrower <= std + 1e-6 * scale).all(), "a fantasy widens no deviation")
         again = posterior.predict(x)
-        _close(again[0], mean, "a fantasy leaves the posterior alone")
-        _close(again[1], std, "a fantasy leaves the posterior alone")
+        require_close(again[0], mean, "a fantasy leaves the posterior alone")
+        require_close(again[1], std, "a fantasy leaves the posterior alone")
         kept = posterior.copy().predict(x)
-        _close(kept[0], mean, "a copy predicts the same")
-        _close(kept[1], std, "a copy predicts the same")
+        require_close(kept[0], mean, "a copy predicts the same")
+        require_close(kept[1], std, "a copy predicts the same")
         if isinstance(domain, Finite):
             known, again = (posterior.predict(x) for x in (domain.points, domain.points.copy()))
-            _close(known[0], again[0], "predict knows the mean at the arms", 1e-12, 1e-9)
-            _close(known[1], again[1], "predict knows the deviation at the arms", 1e-12, 1e-9)
+            require_close(known[0], again[0], "predict knows the mean at the arms", 1e-12, 1e-9)
+            require_close(
+                known[1], again[1], "predict knows the deviation at the arms", 1e-12, 1e-9
+            )
             return
         mean, std, *slopes = posterior.predict_with_gradient(x)
-        _close(mean, kept[0], "predict_with_gradient predicts the same", 1e-7 * size, 1e-7)
+        require_close(mean, kept[0], "predict_with_gradient predicts the same", 1e-7 * size, 1e-7)
         # Variances: the root of one that is nearly 0 has lost half of its digits
-        _close(std**2, kept[1] ** 2, "predict_with_gradient predicts the same", 1e-7 * size, 1e-7)
+        require_close(
+            std**2, kept[1] ** 2, "predict_with_gradient predicts the same", 1e-7 * size, 1e-7
+        )
         for k, width in enumerate(domain.widths):
             step = 1e-5 * width * np.eye(domain.dim)[k]
             up, down = posterior.predict(x + step), posterior.predict(x - step)
             for of, slope in enumerate(slopes):
-                _require(slope.shape == x.shape, "gradients have shape (m, d)")
+                require(slope.shape == x.shape, "gradients have shape (m, d)")
                 # Where the variance is nearly 0 its root has no accurate numeric slope.
                 flat = std > 1e-2 * scale
                 numeric = (up[of] - down[of]) / (2e-5 * width)
-                _close(
+                require_close(
                     slope[flat, k] * width,
                     numeric[flat] * width,
                     "gradients are slopes",
@@ -225,11 +241,11 @@ def check_model(model: Model, domain: Domain, tolerance: float = 1e-6) -> None:
         before = held.predict(x)[0].copy()
         posterior = model(domain, observations.until(n), posterior)
         fresh = model(domain, observations.until(n))
-        _require(posterior.n == n, "an updated posterior counts all observations")
+        require(posterior.n == n, "an updated posterior counts all observations")
         for updated, anew in zip(posterior.predict(x), fresh.predict(x), strict=True):
             same = "an update gives what conditioning anew does"
-            _close(updated, anew, same, tolerance, tolerance)
-        _close(held.predict(x)[0], before, "later observations do not change a copy")
+            require_close(updated, anew, same, tolerance, tolerance)
+        require_close(held.predict(x)[0], before, "later observations do not change a copy")
 
 
 def check_defence(defence: Defence, domains: Sequence[Domain] | None = None) -> None:
@@ -266,18 +282,18 @@ def check_confidence(
     ``non_decreasing``: for one of them, the width may not fall as the rounds go by.
     """
     for posterior in _example_posteriors() if posteriors is None else posteriors:
-        before = _print(posterior)
+        before = fingerprint(posterior)
         widths = []
-        with _no_warnings():
+        with no_warnings():
             for t in (1, 2, 3, 10, 100, 10_000):
                 width = confidence(posterior, t)
-                _require(isinstance(width, Real), f"a width is a number, got {width!r}")
-                _require(0.0 <= width < math.inf, f"a width is finite and >= 0, got {width}")
-                _require(confidence(posterior, t) == width, "a width is the same when asked again")
+                require(isinstance(width, Real), f"a width is a number, got {width!r}")
+                require(0.0 <= width < math.inf, f"a width is finite and >= 0, got {width}")
+                require(confidence(posterior, t) == width, "a width is the same when asked again")
                 widths.append(width)
         if non_decreasing:
-            _require(widths == sorted(widths), f"the width does not fall with t, got {widths}")
-        _require(_print(posterior) == before, "a width does not alter the posterior")
+            require(widths == sorted(widths), f"the width does not fall with t, got {widths}")
+        require(fingerprint(posterior) == before, "a width does not alter the posterior")
 
 
 def _example_posteriors() -> Iterator[Posterior]:
@@ -289,25 +305,30 @@ def check_policy(policy: Policy, domains: Sequence[Domain] | None = None) -> Non
     """Check that ``policy`` chooses in the domain, deterministically, for any observations.
 
     Its memory must be in the state: the policy itself may not change. It may suggest fewer choices
-    than requested; none only if it ``plans``, and while something is pending. If it declares
-    ``needs_finite``, a learner on a ``Box`` is refused with a sentence that says what to do.
+    than requested; none only if it ``plans``, and while something is pending. Where only a part of
+    the domain may be chosen, it chooses there. If it declares ``needs_finite``, a learner on a
+    ``Box`` is refused with a sentence that says what to do.
     """
-    before = _print(policy)
+    require(isinstance(policy, Policy), "a policy is an instance of a subclass of Policy")
+    before = fingerprint(policy)
     for domain in domains if domains is not None else example_domains():
         if policy.needs_finite and not domain.finite:
-            refusal = _refuses(
+            refusal = refusal_of(
                 partial(_learner, domain, policy),
                 "a policy that needs a finite domain is refused any other",
             )
-            _require("finite" in refusal and "grid" in refusal, "a refusal says what to do")
+            require("finite" in refusal and "grid" in refusal, "a refusal says what to do")
             continue
+        with _given(domain, 0):
+            _check_answer(policy, domain)
         with _given(domain, "up to 16", True):
             runs = [_campaign(_learner(domain, policy), 8) for _ in range(2)]
             for a, b in zip(*runs, strict=True):
-                _require(np.array_equal(a, b), "the same seed gives the same choices")
+                require(np.array_equal(a, b), "the same seed gives the same choices")
         with _given(domain, 12):
             _check_purity(policy, domain)
-    _require(_print(policy) == before, "what a policy remembers is in the state")
+            _check_part(policy, domain)
+    require(fingerprint(policy) == before, "what a policy remembers is in the state")
 
 
 def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) -> None:
@@ -318,7 +339,7 @@ def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) ->
     spend. In ``rounds`` rounds the environment counts every change, and no other.
     """
     attack, budget = adversary.attack, adversary.budget
-    before = _print(adversary)
+    before = fingerprint(adversary)
     rng = np.random.default_rng(0)
     domain = problem.domain
     points = domain.sample(20, rng)
@@ -331,7 +352,7 @@ def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) ->
         active[1::2] = t % 2 == 0
         spent = Ledger(t // 10, 0.1 * (t // 10))
         untouched = copy.copy(spent)
-        with _unaltered(x, active):
+        with unaltered(x, active):
             # A generator in the same state for each: a difference is a memory
             wanted, again = (
                 attack.rewrite(
@@ -339,22 +360,22 @@ def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) ->
                 )
                 for _ in range(2)
             )
-        _require(spent == untouched, "an attack does not spend")
-        _require(isinstance(wanted, float), f"an attack wants a float, got {wanted!r}")
-        _require(_same(wanted, again), "an attack does not remember")
+        require(spent == untouched, "an attack does not spend")
+        require(isinstance(wanted, float), f"an attack wants a float, got {wanted!r}")
+        require(_same(wanted, again), "an attack does not remember")
         for wish in (wanted, *ABSURD):
             # Nothing spent, some, and a great deal
             for spent in (Ledger(), Ledger(3, 1.5), Ledger(10**6, math.inf)):
                 untouched = copy.copy(spent)
                 allowed = budget.allow(wish, observed, t, spent)
                 exhausted = budget.exhausted(spent)
-                _require(spent == untouched, "a budget does not spend")
-                _require(
+                require(spent == untouched, "a budget does not spend")
+                require(
                     not exhausted or _same(allowed, observed), "an exhausted budget allows nothing"
                 )
                 # False for nan, which then must be one of the two
                 between = min(wish, observed) <= allowed <= max(wish, observed)
-                _require(
+                require(
                     between or _same(allowed, wish) or _same(allowed, observed),
                     f"a budget allows something between {observed} and {wish}, got {allowed}",
                 )
@@ -362,13 +383,13 @@ def check_adversary(adversary: Adversary, problem: Problem, rounds: int = 50) ->
     changed = 0
     for x in problem.domain.sample(rounds, rng):
         corrupt, honest = world.step(x), clean.step(x)
-        _require(_same(corrupt.value, honest.value), "an adversary does not change f")
+        require(_same(corrupt.value, honest.value), "an adversary does not change f")
         changed += not _same(corrupt.observed, honest.observed)
-        _require(
+        require(
             corrupt.corrupted == (not _same(corrupt.observed, honest.observed)), "changes are noted"
         )
-        _require(world.spent.count == changed, "the ledger counts every change")
-    _require(_print(adversary) == before, "an adversary does not remember")
+        require(world.spent.count == changed, "the ledger counts every change")
+    require(fingerprint(adversary) == before, "an adversary does not remember")
 
 
 def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
@@ -377,27 +398,27 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
     ``make`` must build equal learners, with a seed, without observations.
     """
     first, second = make(), make()
-    with _no_warnings():
+    with no_warnings():
         for a, b in zip(_campaign(first, rounds), _campaign(second, rounds), strict=True):
-            _require(np.array_equal(a, b), "equal learners ask the same")
+            require(np.array_equal(a, b), "equal learners ask the same")
         n = len(first)
         trust, observations = first.trust, first.observations
-        _require(trust.shape == (n,), "trust has shape (n,)")
-        _require(((trust >= 0.0) & (trust <= 1.0)).all(), "trust is in [0, 1]")
-        _require(len(observations) == n, "observations are all results")
+        require(trust.shape == (n,), "trust has shape (n,)")
+        require(((trust >= 0.0) & (trust <= 1.0)).all(), "trust is in [0, 1]")
+        require(len(observations) == n, "observations are all results")
         known = np.isfinite(observations.observed)
-        _require((trust[~known] == 0.0).all(), "what is not a number is not trusted")
+        require((trust[~known] == 0.0).all(), "what is not a number is not trusted")
         for learner in (first, second):  # not later: a recommendation may leave nothing pending
             learner.forget_pending()  # it may be waiting for these
         recommended = first.recommend()
         tried = (observations.x == recommended.x).all(axis=1)
-        _require(tried.any(), "the recommended point was tried")
-        _require(
+        require(tried.any(), "the recommended point was tried")
+        require(
             recommended.lower <= recommended.mean <= recommended.upper,
             "the bounds enclose the mean",
         )
         first.domain.locate(recommended.model_x[None])
-        _require(
+        require(
             np.array_equal(first.ask().x, second.ask().x),
             "recommending does not change what is asked next",
         )
@@ -412,15 +433,15 @@ def check_learner(make: Callable[[], Learner], rounds: int = 6) -> None:
             lambda: first.tell(x[:2], [0.0, 1.0], noise=[1.0, math.inf]),
             lambda: first.ask_batch(0),
         ):
-            _refuses(refused, "an impossible input is refused")
-            _require(len(first) == n, "nothing is stored of what is refused")
+            refusal_of(refused, "an impossible input is refused")
+            require(len(first) == n, "nothing is stored of what is refused")
         first.tell(x, np.arange(5.0))
-        _require(len(first) == n + 5, "several results can be given at once")
+        require(len(first) == n + 5, "several results can be given at once")
         first.forget_pending()
         # So that the model is conditioned on the new results before they are compared
         first.ask()
         for a, b in zip(before, posterior.predict(x), strict=True):
-            _require(np.array_equal(a, b), "later tells do not change a posterior")
+            require(np.array_equal(a, b), "later tells do not change a posterior")
 
 
 def _learner(domain: Domain, policy: Policy) -> Learner:
@@ -438,7 +459,7 @@ def _campaign(learner: Learner, rounds: int) -> list[Array]:
         choices = _ask(learner, wanted)
         for choice in choices:
             arms = domain.locate(choice.x[None])
-            _require(
+            require(
                 choice.arm is None if arms is None else choice.arm == int(arms[0]),
                 "a choice names its row in a finite domain, and no other",
             )
@@ -456,8 +477,8 @@ def _campaign(learner: Learner, rounds: int) -> list[Array]:
 
 def _ask(learner: Learner, wanted: int) -> list[Choice]:
     choices = learner.ask_batch(wanted)
-    _require(len(choices) <= wanted, "no more choices than asked for")
-    _require(
+    require(len(choices) <= wanted, "no more choices than asked for")
+    require(
         choices or bool(learner.pending and learner.plans),
         "a policy waits only if it plans, and only for something that is pending",
     )
@@ -466,19 +487,19 @@ def _ask(learner: Learner, wanted: int) -> list[Choice]:
 
 def _check_targets(defence: Defence, domain: Domain, observations: Observations) -> None:
     prior, n = example_prior(domain), len(observations)
-    with _unaltered(observations), _no_warnings():
+    with unaltered(observations), no_warnings():
         fitted = defence.fit(domain, observations)
         targets, again = fitted(observations, prior), fitted(observations, prior)
         for part in (getattr(targets, name, None) for name in ("values", "noise", "trust")):
             alike = isinstance(part, np.ndarray) and part.shape == (n,) and part.dtype == float
-            _require(alike, "values, noise and trust of Targets are floats of shape (n,)")
-        _require(np.isfinite(targets.values).all(), "values are finite")
-        _require((targets.noise > 0.0).all(), "noise is positive or infinite")
-        _require(((targets.trust >= 0.0) & (targets.trust <= 1.0)).all(), "trust is in [0, 1]")
+            require(alike, "values, noise and trust of Targets are floats of shape (n,)")
+        require(np.isfinite(targets.values).all(), "values are finite")
+        require((targets.noise > 0.0).all(), "noise is positive or infinite")
+        require(((targets.trust >= 0.0) & (targets.trust <= 1.0)).all(), "trust is in [0, 1]")
         left_out = np.isinf(targets.noise)
-        _require(not targets.trust[left_out].any(), "what is left out is not trusted")
+        require(not targets.trust[left_out].any(), "what is left out is not trusted")
         unknown = ~np.isfinite(observations.observed)
-        _require(left_out[unknown].all(), "what is not a number is left out")
+        require(left_out[unknown].all(), "what is not a number is left out")
         _same_targets(targets, again, "targets are the same when asked again")
         slopes = fitted.slopes(observations, prior, targets)
         step = 1e-5  # of ln(noise), for central differences
@@ -492,11 +513,11 @@ def _check_targets(defence: Defence, domain: Domain, observations: Observations)
         (slopes[0], up.values, down.values, targets.values),
         (slopes[1], up.noise, down.noise, targets.noise),
     ):
-        _require(slope.shape == (n,), "slopes have shape (n,)")
+        require(slope.shape == (n,), "slopes have shape (n,)")
         numeric = (above[kept] - below[kept]) / (2.0 * step)
         error = np.abs(slope[kept] - numeric)
         allowed = 1e-6 * (1.0 + np.abs(of[kept]) + np.abs(numeric))
-        _require((error <= allowed).all(), "slopes are the derivatives in log(prior.noise)")
+        require((error <= allowed).all(), "slopes are the derivatives in log(prior.noise)")
 
 
 def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
@@ -527,7 +548,29 @@ def _check_that_it_does_not_revise(defence: Defence, domain: Domain) -> None:
     # Of what is trusted at all: rounding is relative to it
     size = float(np.abs(observations.observed[all_targets.trust > 0.0]).max(initial=1.0))
     for a, b in zip(posterior.predict(x), model(domain, observations).predict(x), strict=True):
-        _close(a, b, "an updated posterior is the one recomputed", 1e-7 * size, 1e-7)
+        require_close(a, b, "an updated posterior is the one recomputed", 1e-7 * size, 1e-7)
+
+
+def _check_answer(policy: Policy, domain: Domain) -> None:
+    answer = policy.choose(_learner(domain, policy).view(), policy.start(domain), 1)
+    pair = isinstance(answer, tuple) and len(answer) == 2
+    choices = answer[0] if pair and isinstance(answer[0], list) else [None]
+    require(
+        all(isinstance(choice, Choice) for choice in choices),
+        "choose returns a list of choices, and the state after them",
+    )
+
+
+def _check_part(policy: Policy, domain: Domain) -> None:
+    learner, seen = _learner(domain, policy), example_observations(domain, 12, absurd=False)
+    at = float(domain.sample(1, np.random.default_rng(3))[0, 0])
+    for told in (0, 12):
+        learner.tell(seen.x[:told], seen.observed[:told])
+        view = learner.view([3, 4]) if domain.finite else learner.view(context={0: at})
+        with suppress(NothingLeftError):  # of a policy that plans over the whole domain
+            for choice in policy.choose(view, policy.start(domain), 2)[0]:
+                inside = choice.arm in (3, 4) if domain.finite else choice.x[0] == at
+                require(inside, "it chooses in view.among, which may be a part of the domain")
 
 
 def _check_purity(policy: Policy, domain: Domain) -> None:
@@ -547,17 +590,17 @@ def _check_purity(policy: Policy, domain: Domain) -> None:
             for _ in range(2):
                 rng = np.random.default_rng(n)
                 view = View(domain, domain, data, rng, surrogate, pending, history.failures)
-                with _unaltered(data, pending):
+                with unaltered(data, pending):
                     # A copy, so that both answers begin from one state
                     choices, after = policy.choose(view, copy.deepcopy(state), n)
-                _require(len(choices) <= n, "no more choices than asked for")
-                _require(choices or len(pending) > 0, "it waits only for what is pending")
+                require(len(choices) <= n, "no more choices than asked for")
+                require(choices or len(pending) > 0, "it waits only for what is pending")
                 if isinstance(domain, Finite):
                     active = policy.active(view, after)
-                    _require(active.shape == (len(domain),), "what is active is a mask")
-                    _require(active.any(), "something stays active")
+                    require(active.shape == (len(domain),), "what is active is a mask")
+                    require(active.any(), "something stays active")
                 answers.append(np.array([choice.x for choice in choices]))
-            _require(
+            require(
                 np.array_equal(answers[0], answers[1]),
                 "the same view, state and generator give the same choices",
             )
@@ -575,27 +618,12 @@ def _given(domain: Domain, n: int | str, absurd: bool = False) -> Iterator[None]
         raise
 
 
-def _require(holds: object, promise: str) -> None:
-    # Not an assert, which python -O leaves out
-    if not holds:
-        raise AssertionError(f"Broken promise: {promise}.")
-
-
-def _close(a: Array, b: Array, promise: str, atol: float = 1e-10, rtol: float = 1e-10) -> None:
-    a, b = np.asarray(a), np.asarray(b)
-    _require(a.shape == b.shape, f"{promise} (shapes {a.shape} and {b.shape})")
-    if a.size:
-        error = float(np.max(np.abs(a - b) - rtol * np.abs(b)))
-        # A nan on either side fails too.
-        _require(error <= atol, f"{promise} (off by {float(np.max(np.abs(a - b))):.3g})")
-
-
 def _same_targets(a: Targets, b: Targets, promise: str) -> None:
-    _require(np.array_equal(np.isinf(a.noise), np.isinf(b.noise)), promise)
+    require(np.array_equal(np.isinf(a.noise), np.isinf(b.noise)), promise)
     kept = np.isfinite(a.noise)
-    _close(a.values[kept], b.values[kept], promise, 1e-9, 1e-9)
-    _close(a.noise[kept] / b.noise[kept], np.ones(int(kept.sum())), promise, 1e-9)
-    _close(a.trust, b.trust, promise, 1e-9)
+    require_close(a.values[kept], b.values[kept], promise, 1e-9, 1e-9)
+    require_close(a.noise[kept] / b.noise[kept], np.ones(int(kept.sum())), promise, 1e-9)
+    require_close(a.trust, b.trust, promise, 1e-9)
 
 
 def _rows(targets: Targets, rows: slice) -> Targets:
@@ -608,43 +636,3 @@ def _same(a: float, b: float) -> bool:
 
 def _no_arms(domain: Domain) -> Integers | None:
     return np.empty(0, dtype=np.intp) if domain.finite else None
-
-
-def _differences(function: Callable[[Array], Array], at: Array) -> Iterator[Array]:
-    """Central differences of ``function`` in each coordinate of ``at`` (p,)."""
-    for k in range(len(at)):
-        step = 1e-5 * np.eye(len(at))[k] * max(1.0, abs(float(at[k])))
-        yield (function(at + step) - function(at - step)) / (2.0 * step[k])
-
-
-def _refuses(call: Callable[[], object], promise: str) -> str:
-    """Message of the ``ValueError`` that ``call`` must raise."""
-    try:
-        call()
-    except ValueError as refusal:
-        _require(len(str(refusal)) > 20, f"{promise}, with a sentence")
-        return str(refusal)
-    raise AssertionError(f"Broken promise: {promise}.")
-
-
-def _print(thing: object) -> bytes:
-    """Fingerprint of a thing: its pickle, or its repr where it has none."""
-    try:
-        return pickle.dumps(thing)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return repr(thing).encode()
-
-
-@contextmanager
-def _unaltered(*things: Array | Booleans | Observations) -> Iterator[None]:
-    """Check that arguments are the same afterwards, to the last bit."""
-    before = [_print(thing) for thing in things]
-    yield
-    _require(before == [_print(thing) for thing in things], "what is handed in is not altered")
-
-
-@contextmanager
-def _no_warnings() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield

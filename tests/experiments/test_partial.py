@@ -1,5 +1,6 @@
 import json
 import math
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from stoic.experiments import reproduction
 from stoic.experiments.figure import Cell, Claim, Figure, Table
 from stoic.experiments.partial import Partial
 from stoic.experiments.reproduction import reproduce
+from stoic.user_file import run_file
 
 VALUES = (0.1 + 0.2, math.nan, -math.inf, 5e-324, 1e308 * 10, -0.0)
 
@@ -132,6 +134,28 @@ def test_runs_of_other_settings_or_code_are_set_aside(play, tmp_path, capsys):
     partial = Partial(file, Runs().figure(), Settings())
     assert len(partial) == 0
     assert "runs of other code: not used" in capsys.readouterr().err
+
+
+def test_the_code_is_also_what_a_user_s_file_imports_beside_it(tmp_path):
+    (tmp_path / "imported_here.py").write_text("SLOPE = 1.0\n")
+    figure = tmp_path / "own.py"
+    figure.write_text(
+        "import imported_here\ndef run(settings, cell) -> list: return [imported_here.SLOPE]\n"
+    )
+
+    def code():
+        sys.modules.pop("imported_here", None)
+        own = run_file(figure, "own_figure")
+        return Partial(tmp_path / "p", replace(Runs().figure(), run=own.run), Settings())._head
+
+    first = code()
+    assert code() == first
+    (tmp_path / "imported_here.py").write_text("SLOPE = -1.0\n")
+    assert code()["code"] != first["code"]
+    (tmp_path / "not_imported.py").write_text("")
+    second = code()
+    (tmp_path / "not_imported.py").unlink()
+    assert code() == second
 
 
 def test_ctrl_c_says_what_is_kept(play, tmp_path):

@@ -15,6 +15,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from inspect import getsourcefile
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 from stoic.experiments.figure import Cell, Figure
@@ -125,14 +126,30 @@ def _row(figure: Figure[Any, Any]) -> Callable[..., Any] | None:
 
 
 def _code(figure: Figure[Any, Any]) -> str:
-    """Digest of the source of stoic, and of the file that ``run`` is in."""
+    """Digest of the source of stoic, of the file that ``run`` is in and of what it imports there.
+
+    What is imported beside that file, or below, counts if it has been imported by now.
+    """
     files = sorted(_STOIC.rglob("*.py"))  # in an order that no file system decides
     with suppress(TypeError):  # of an object that is called like a function
-        files += [Path(getsourcefile(figure.run) or __file__)]
+        source = Path(getsourcefile(figure.run) or __file__).resolve()
+        files += [source, *([] if source in files else _beside(source))]
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+def _beside(source: Path) -> list[Path]:
+    """Files of the imported modules in the folder of a file, or below; none of installed ones."""
+    modules = [module for module in sys.modules.values() if isinstance(module, ModuleType)]
+    return sorted(
+        path
+        for path in {Path(vars(module).get("__file__") or "") for module in modules}
+        if path.suffix == ".py"
+        and source.parent in path.parents
+        and "site-packages" not in path.parts
+    )
 
 
 def _loaded(line: bytes) -> Any:

@@ -185,7 +185,10 @@ def repeat(
     for cell in different:
         print(f"  another result: {', '.join(map(str, cell))}")
     if different:
-        print("Other processors, and other versions of NumPy and SciPy, round in other ways.")
+        print(
+            "If the code is the same: other processors, and other versions of NumPy and SciPy, "
+            "round in other ways."
+        )
     return different
 
 
