@@ -11,7 +11,7 @@ PRIOR = Prior(RBF(0.4), 0.04)
 
 
 class Stuck(Policy):
-    """Always the same arm."""
+    """Always the same arm, or the first of those that may be chosen if it is none of them."""
 
     needs_finite = True
 
@@ -22,4 +22,7 @@ class Stuck(Policy):
         return None
 
     def choose(self, view, state, n):
-        return [Choice(view.domain.points[self.arm], self.arm) for _ in range(n)], None
+        points, arm = view.domain.points, self.arm
+        if not view.among.contains(points[arm : arm + 1])[0]:
+            arm = int(view.among.arms[0])
+        return [Choice(points[arm], arm) for _ in range(n)], None

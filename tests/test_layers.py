@@ -47,6 +47,7 @@ LAYERS = (
     "adversaries",
     "environment",
     "simulate",
+    "requirements",  # what the checks of testing are made of
     "testing",
     "integrations",
     "experiments",  # the contest plays through Optuna, as other optimizers do

@@ -564,8 +564,8 @@ def _check_answer(policy: Policy, domain: Domain) -> None:
 def _check_part(policy: Policy, domain: Domain) -> None:
     learner, seen = _learner(domain, policy), example_observations(domain, 12, absurd=False)
     at = float(domain.sample(1, np.random.default_rng(3))[0, 0])
-    for told in (0, 12):
-        learner.tell(seen.x[:told], seen.observed[:told])
+    for n in (0, 12):
+        learner.tell(seen.x[:n], seen.observed[:n])
         view = learner.view([3, 4]) if domain.finite else learner.view(context={0: at})
         with suppress(NothingLeftError):  # of a policy that plans over the whole domain
             for choice in policy.choose(view, policy.start(domain), 2)[0]:

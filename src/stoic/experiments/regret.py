@@ -12,6 +12,7 @@ from stoic.experiments.contender import Contender
 from stoic.experiments.figure import Cell, Table, tabulate
 from stoic.experiments.statistics import Estimate
 from stoic.experiments.trials import Groups, Trials, comparison, grouped
+from stoic.refusal import RefusalError
 from stoic.simulate import Trace
 
 INFERENCE = "inference_regret"
@@ -108,6 +109,12 @@ def picture(
     """
     made = []
     for panel in (panel for line in shown for panel in line):
+        names, there = [one.name for one in panel.methods], {m for p, m in groups if p == panel.key}
+        if there.difference(names) and (missing := [name for name in names if name not in there]):
+            raise RefusalError(
+                f"The panel {panel.key!r} has rows of {', '.join(sorted(there))}, and none of "
+                f"{', '.join(missing)}: a contender has the name that is its method in the rows."
+            )
         run = [
             (one, groups[key]) for one in panel.methods if (key := (panel.key, one.name)) in groups
         ]

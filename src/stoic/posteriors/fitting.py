@@ -174,7 +174,7 @@ def lengthscale_prior(dim: int) -> LogNormal:
     [.70, .94] times as large after 20 trials and .89 [.75, 1.04] after 40 or 60 (391 pairs of
     studies, of functions, latencies and networks), with 1 .97 [.82, 1.15] at the end. But then a
     parameter that does not matter is not left out, intervals after 20 trials cover 90 instead of
-    93 %, and 1.0 to .8 right results are distrusted.
+    93 %, and 1.0 instead of .8 right results are distrusted.
     """
     return LogNormal(math.sqrt(2.0) + 0.5 * math.log(dim), math.sqrt(3.0), 5e-3, 1e2)
 
