@@ -548,6 +548,17 @@ def test_what_a_policy_may_not_choose_is_refused(x, said):
         assert agent.ask().x.tolist() == x
 
 
+def test_an_arm_that_is_not_among_those_of_the_round_is_refused():
+    class First(UCB):
+        def choose(self, view, state, n):
+            return [Choice(view.domain.points[0], 0)], state
+
+    agent = Learner(GRID, replace(learner(GRID).parts, policy=First()))
+    with pytest.raises(ValueError, match=r"First chose \[\[10.0, -1.0\]\], outside of the part"):
+        agent.ask(among=[3, 4])
+    assert agent.ask(among=[0, 4]).arm == 0
+
+
 def test_its_text_is_what_is_known():
     learner = Learner(Box([0.0, -3.0], [1.0, 3.0]), seed=0)
     assert str(learner).endswith("results      0")

@@ -136,6 +136,7 @@ class Observations:
 
 FailureKind = Literal["transient", "infeasible", "bad"]
 FAILURES: tuple[FailureKind, ...] = get_args(FailureKind)
+IS_NAN = "the value is nan"  # why an evaluation failed, as people read it
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -173,18 +173,22 @@ class Learner(ShownRecommendation, Optimizer):
     def _check_chosen(self, view: View, choices: Sequence[Choice]) -> None:
         """Refuse what a policy may not choose."""
         part = view.among
-        # A row of a finite domain is in it, and its rounds take microseconds
-        if not choices or (part is self.domain and self.domain.finite):
+        if isinstance(part, Among):  # by rows: rounds of a finite domain take microseconds
+            inside = all(choice.arm in part.arms for choice in choices)
+        elif self.domain.finite or not choices:
             return
-        x = np.array([choice.x for choice in choices])
-        try:
-            self.domain.locate(x)
-        except ValueError as error:
-            raise ValueError(f"{self._who} chose outside of the domain. {error}") from None
-        if part is not self.domain and not part.contains(x).all():
+        else:
+            x = np.array([choice.x for choice in choices])
+            try:
+                self.domain.locate(x)
+            except ValueError as error:
+                raise ValueError(f"{self._who} chose outside of the domain. {error}") from None
+            inside = part is self.domain or bool(part.contains(x).all())
+        if not inside:
+            chosen = [choice.x.tolist() for choice in choices]
             raise ValueError(
-                f"{self._who} chose {x.tolist()}, outside of the part of the domain that among= "
-                "or context= leaves: a policy chooses in view.among."
+                f"{self._who} chose {chosen}, outside of the part of the domain that among= or "
+                "context= leaves: a policy chooses in view.among."
             )
 
     def view(

@@ -141,7 +141,10 @@ def _code(figure: Figure[Any, Any]) -> str:
 
 
 def _beside(source: Path) -> list[Path]:
-    """Files of the imported modules in the folder of a file, or below; none of installed ones."""
+    """Files of the imported modules in the folder of a file, or below, but for installed ones.
+
+    Nor those of stoic: which of these are imported by now may differ from run to run.
+    """
     modules = [module for module in sys.modules.values() if isinstance(module, ModuleType)]
     return sorted(
         path
@@ -149,6 +152,7 @@ def _beside(source: Path) -> list[Path]:
         if path.suffix == ".py"
         and source.parent in path.parents
         and "site-packages" not in path.parts
+        and _STOIC not in path.parents
     )
 
 

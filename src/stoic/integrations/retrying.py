@@ -11,7 +11,7 @@ from typing import Literal, TypeVar, get_args
 
 import optuna
 
-from stoic.data import FAILURES, FailureKind
+from stoic.data import FAILURES, IS_NAN, FailureKind
 from stoic.integrations.optuna import FAILED
 from stoic.integrations.tracking import REASON
 from stoic.refusal import check_at_least, check_callable
@@ -105,7 +105,7 @@ def retrying(
             else:
                 if not _has_nan(value):
                     return value
-                kind, reason = meaning["nan"], "the value is nan"
+                kind, reason = meaning["nan"], IS_NAN
             if kind != "transient":
                 break
             log.info("Trial %d, attempt %d of %d: %s", trial.number, attempt, attempts, reason)

@@ -218,7 +218,7 @@ def scale_of(model: LeaveOneOutGP, domain: Domain, first: Observations) -> Resca
         return UNCHANGED
     results = first.observed
     of_both = (quantiles_in_space(domain, first, _SHARES), np.quantile(results, _SHARES).tolist())
-    tails = [CompressedTail.below_the_best(results, quantiles) for quantiles in of_both]
+    tails = (CompressedTail.below_the_best(results, quantiles) for quantiles in of_both)
     if not (scales := [tail for tail in tails if tail]):
         return UNCHANGED
     as_they_are, *compressed = (

@@ -12,7 +12,7 @@ import optuna
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
-from stoic.data import FailureKind
+from stoic.data import IS_NAN, FailureKind
 from stoic.integrations.optuna import CENSORED, EXECUTED, FAILED, NOISE
 from stoic.integrations.optuna.executed import check_inside
 from stoic.integrations.optuna.internals import constraints, storage_of, store_constraints, trial_id
@@ -83,7 +83,7 @@ def tell_number(
     if some and state == "fail":
         notes[VALUES] = as_stored(values)
     elif no_number:
-        notes[FAILURE] = "the value is nan" if len(values) == 1 else "all values are nan"
+        notes[FAILURE] = IS_NAN if len(values) == 1 else "all values are nan"
     if kind is not None:
         if state != "fail" or value is not None:
             said = f"the value {value!r}" if value is not None else f"the state {state}"

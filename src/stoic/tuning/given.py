@@ -12,7 +12,7 @@ import numpy as np
 import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from stoic.data import numbers
+from stoic.data import IS_NAN, numbers
 from stoic.integrations.optuna.encoding import check_fixed
 from stoic.integrations.optuna.internals import fixed_attrs
 from stoic.integrations.optuna.unmodelled import FAILURE
@@ -63,7 +63,7 @@ def given_trials(
                 value=None if failed else result,
                 params=params,
                 distributions=space,
-                user_attrs=mark | ({FAILURE: "the value is nan"} if failed else {}),
+                user_attrs=mark | ({FAILURE: IS_NAN} if failed else {}),
             )
         )
     return trials

@@ -11,7 +11,7 @@ import numpy as np
 import optuna
 from optuna.trial import Trial
 
-from stoic.data import FailureKind
+from stoic.data import IS_NAN, FailureKind
 from stoic.integrations.reported import noise_of, noises_of
 from stoic.refusal import RefusalError
 from stoic.tuning.failure import Failed
@@ -149,7 +149,7 @@ def measured(
     if math.isnan(value):
         if found.violated:
             return Result.excluded(found.violated, limits, Result(executed=run_as))
-        return Result(failure="the value is nan", executed=run_as)
+        return Result(failure=IS_NAN, executed=run_as)
     if found.censored:
         if not math.isfinite(value):
             return Result(failure=f"the bound {value:g} is no finite number")

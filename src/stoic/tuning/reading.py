@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stoic.data import FAILURES, FailureKind
+from stoic.data import FAILURES, IS_NAN, FailureKind
 from stoic.integrations.reported import finite
 from stoic.printable import is_json_object
 from stoic.refusal import RefusalError
@@ -251,7 +251,7 @@ def _number(text: str, place: str) -> float:
 
 def _not_nan(number: float) -> float:
     if math.isnan(number):
-        raise NotANumberError("the value is nan")
+        raise NotANumberError(IS_NAN)
     return number
 
 
