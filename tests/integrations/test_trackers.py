@@ -193,7 +193,7 @@ def test_mlflow_takes_any_name_of_a_parameter(store):
 
     from stoic.integrations.mlflow import MLflowCallback
 
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     with MLflowCallback(store) as tracker:
         study.optimize(lambda t: t.suggest_float("layers[0]", 0.0, 1.0), 3, callbacks=[tracker])
     run = MlflowClient(store).get_run(tracker.run_id)
