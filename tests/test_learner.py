@@ -788,6 +788,11 @@ def test_what_is_no_confidence_is_refused(confidence):
         Learner(Box([0.0], [1.0]), recipes.gp_ucb(confidence=confidence))
 
 
+def test_a_defence_instead_of_a_model_is_refused():
+    with pytest.raises(TypeError, match=r"Trust.* is part of a model: GaussianProcess\(prior"):
+        Learner(Box([0.0], [1.0]), Parts(Trust()))
+
+
 @pytest.mark.parametrize("seed", ["a", 1.5, -1])
 def test_what_is_no_seed_is_refused(seed):
     with pytest.raises(ValueError, match="whole number from 0 on, a generator of NumPy or None"):

@@ -172,6 +172,33 @@ def test_what_are_no_targets_is_said(targets):
     broken(lambda: testing.check_defence(Other()), "of Targets are floats of shape")
 
 
+def test_a_defence_that_counts_its_fits_is_found():
+    class Counting(Defence):
+        def __init__(self):
+            self.fits = [0]
+
+        def __repr__(self):  # of a local class, which has no pickle
+            return f"Counting({self.fits})"
+
+        def fit(self, domain, observations, previous=None):
+            self.fits[0] += 1
+            return super().fit(domain, observations, previous)
+
+        def __call__(self, observations, prior):
+            return Trust()(observations, prior)
+
+    broken(lambda: testing.check_defence(Counting()), "in what fit returns")
+
+
+def test_data_with_which_a_part_raises_are_named():
+    def raising(observations, values, noise, trust):
+        raise KeyError("level")
+
+    with pytest.raises(KeyError) as failure:
+        testing.check_defence(Meddling(raising))
+    assert "With 0 observations, on Finite(" in failure.value.__notes__[0]
+
+
 def test_a_defence_that_declares_that_it_revises_may():
     testing.check_defence(Meddling(centring, revises=True))
 

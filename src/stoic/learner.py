@@ -22,6 +22,7 @@ from stoic.data import (
     Observations,
     Recommendation,
 )
+from stoic.defences import Defence
 from stoic.domains import Among, Box, Domain, Finite
 from stoic.history import History
 from stoic.models.constraints import ConstraintHistory, Constraints
@@ -85,6 +86,10 @@ def parts_of(domain: Domain, recipe: Callable[[Domain], Parts] | Parts | None) -
     if not callable(model) or isinstance(model, type | Recipe):
         raise TypeError(
             f"A model is one of stoic.models, such as GaussianProcess(prior), got {model!r}."
+        )
+    if isinstance(model, Defence):
+        raise TypeError(
+            f"{model!r} is a defence, which is part of a model: GaussianProcess(prior, defence)."
         )
     if not isinstance(parts.policy, Policy):
         raise TypeError(f"A policy is one of stoic.policies, such as UCB(), got {parts.policy!r}.")

@@ -48,6 +48,7 @@ from stoic.surrogate import Surrogate
 
 # Results that a crash, an overflow or an adversary produces; none of them is an error.
 ABSURD = (math.nan, math.inf, -math.inf, 1e300, -1e300, 1e6)
+_WAITS = "a policy waits only if it plans, and only for something that is pending"
 
 
 def example_domains() -> tuple[Domain, ...]:
@@ -255,8 +256,10 @@ def check_defence(defence: Defence, domains: Sequence[Domain] | None = None) -> 
     is positive or infinite, trust is in [0, 1] and is 0 where the noise is infinite; nothing is
     altered, and nothing warns or raises. ``slopes`` are the derivatives in log(prior.noise). If
     ``revises`` is false, no target of an earlier row changes when rows are appended, and the
-    targets of a tail are the tail of the targets.
+    targets of a tail are the tail of the targets. What a defence learns is in what ``fit`` returns:
+    itself it does not change.
     """
+    before = fingerprint(defence)
     for domain in domains if domains is not None else example_domains():
         for n, absurd in ((0, False), (1, False), (2, False), (17, False), (32, True)):
             with _given(domain, n, absurd):
@@ -268,6 +271,7 @@ def check_defence(defence: Defence, domains: Sequence[Domain] | None = None) -> 
         if not defence.revises:
             with _given(domain, "up to 21"):
                 _check_that_it_does_not_revise(defence, domain)
+    require(fingerprint(defence) == before, "what a defence learns is in what fit returns")
 
 
 def check_confidence(
@@ -478,10 +482,7 @@ def _campaign(learner: Learner, rounds: int) -> list[Array]:
 def _ask(learner: Learner, wanted: int) -> list[Choice]:
     choices = learner.ask_batch(wanted)
     require(len(choices) <= wanted, "no more choices than asked for")
-    require(
-        choices or bool(learner.pending and learner.plans),
-        "a policy waits only if it plans, and only for something that is pending",
-    )
+    require(choices or bool(learner.pending and learner.plans), _WAITS)
     return choices
 
 
@@ -559,6 +560,7 @@ def _check_answer(policy: Policy, domain: Domain) -> None:
         all(isinstance(choice, Choice) for choice in choices),
         "choose returns a list of choices, and the state after them",
     )
+    require(choices or policy.plans, _WAITS)
 
 
 def _check_part(policy: Policy, domain: Domain) -> None:
@@ -609,12 +611,16 @@ def _check_purity(policy: Policy, domain: Domain) -> None:
 
 @contextmanager
 def _given(domain: Domain, n: int | str, absurd: bool = False) -> Iterator[None]:
-    """Name the data with which a promise is broken."""
+    """Name the data with which a promise is broken, or something raises or warns."""
+    among = ", absurd ones among them" if absurd else ""
+    data = f"With {n} observations{among}, on {domain!r}."
     try:
         yield
     except AssertionError as error:
-        among = ", absurd ones among them" if absurd else ""
-        error.args = (f"{error} With {n} observations{among}, on {domain!r}.",)
+        error.args = (f"{error} {data}",)
+        raise
+    except Exception as error:
+        error.add_note(data)
         raise
 
 

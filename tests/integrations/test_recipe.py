@@ -204,6 +204,7 @@ def test_arguments_arrive():
         ("methods.py", "Which function is missing"),
         ("methods.py:", "Which function is missing"),
         ("methods.py:a.b", "Which function is missing"),
+        ("methods.py:mine(c=2)", "gets no arguments.*FILE.py:FUNCTION"),
     ],
 )
 def test_what_cannot_be_said_is_refused(text, match):

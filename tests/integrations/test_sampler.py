@@ -13,6 +13,8 @@ from optuna.trial import TrialState
 from stoic import recipes
 from stoic.integrations.optuna import AIM, FAILED, NOISE, Row, StoicSampler, explain, turns
 from stoic.integrations.optuna.synced_learner import SyncedLearner
+from stoic.pending import WaitingError
+from stoic.policies import Policy
 from stoic.policies.verified import VerifiedImprovement
 from studies import add
 
@@ -366,6 +368,21 @@ def test_poor_studies_are_explained_and_continued(values):
 def test_a_negative_startup_is_refused():
     with pytest.raises(ValueError, match="n_startup_trials"):
         StoicSampler(n_startup_trials=-1)
+
+
+def test_a_policy_that_chooses_nothing_is_named():
+    class Idle(Policy):
+        def start(self, domain):
+            return None
+
+        def choose(self, view, state, n):
+            return [], None
+
+    idle = recipes.gp_ucb(policy=Idle())
+    study = optuna.create_study(sampler=StoicSampler(recipe=idle, n_startup_trials=1))
+    study.tell(study.ask(X), 1.0)
+    with pytest.raises(WaitingError, match="Idle chose nothing, though no result is pending"):
+        study.ask(X)
 
 
 def test_an_explanation_is_a_text_and_a_table():

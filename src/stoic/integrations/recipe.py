@@ -101,6 +101,11 @@ def parse(text: str, directory: Path = Path()) -> recipes.Recipe[Any] | InFile:
         )
     if _IN_A_FILE.fullmatch(text):
         return InFile(text.removesuffix("()"), directory)
+    if re.fullmatch(r".+\.py:\w+\(.+\)", text):
+        raise RefusalError(
+            f"A function in a file gets no arguments, unlike that of {text!r}: write another one "
+            "there that calls it with them, and name that as FILE.py:FUNCTION."
+        )
     if re.search(r"\.py\b", text):
         raise RefusalError(f"Which function is missing in the recipe {text!r}: FILE.py:FUNCTION.")
     return read(text)

@@ -509,7 +509,8 @@ class SyncedLearner:
                 choice = self.learner.ask(among=among, pending=pending[forgotten:])
                 break
             except (WaitingError, NothingLeftError):
-                continue
+                if not self.learner.plans:  # it has nothing to wait for
+                    raise
         # With nothing pending, either, the plan has no play left for what is fixed
         return choice or self._optimistic(among)
 
@@ -550,14 +551,13 @@ class SyncedLearner:
 
     def _optimistic(self, among: object) -> Choice:
         """Choose the row with the best upper bound, of those not eliminated if there are any."""
-        domain = self.learner.domain
+        domain, learner = self.learner.domain, self.learner
         assert isinstance(domain, Finite)
-        assert not isinstance(self.learner, MultiLearner)  # which plans nothing
+        assert not isinstance(learner, MultiLearner)  # which plans nothing
         rows = np.arange(len(domain)) if among is None else np.asarray(among)
-        kept = rows[self.learner.active()[rows]]
+        kept = rows[learner.active()[rows]]
         rows = kept if len(kept) else rows
-        _, upper = self.learner.band().bounds(domain.points[rows])
-        row = int(rows[np.argmax(upper)])
+        row = int(rows[np.argmax(learner.band().bounds(domain.points[rows])[1])])
         return Choice(domain.points[row], row)
 
     def feasibility(self) -> Constraints | None:
