@@ -133,6 +133,25 @@ def test_a_slip_is_refused_and_not_ignored(recipe):
 
 
 @pytest.mark.parametrize(
+    "recipe",
+    [
+        recipes.rgp_ucb, recipes.rgp_pe, recipes.ec_gp_ucb, recipes.phased_gp_us, recipes.tgp_ucb,
+        recipes.ata_gp_ucb, recipes.contextual_ec_gp_ucb,
+    ],
+)  # fmt: skip
+def test_a_constant_of_a_width_is_refused_beside_another_width(recipe):
+    prior = Prior(RBF(np.array([0.3, 1.0])), 0.25, 4.0)  # which Fourier features embed
+    for confidence in (None, Fixed(2.0)):
+        given = {"prior": prior, "confidence": confidence}
+        build(GRID, recipe(**given, theory=Theory()))
+        if confidence is None:
+            build(GRID, recipe(**given, theory=Theory(norm=2.0)))
+            continue
+        with pytest.raises(ValueError, match=r"norm for its own width.*got norm=2\.0"):
+            build(GRID, recipe(**given, theory=Theory(norm=2.0)))
+
+
+@pytest.mark.parametrize(
     ("setting", "message"),
     [
         ({"constants": "thoery"}, "'practice', 'theory' or 'tight', got 'thoery'"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Literal
 
+from stoic.confidence.base import Confidence
 from stoic.confidence.frequentist import check_gain, check_noise_sd, check_norm
 
 
@@ -83,11 +84,19 @@ class Theory:
         """``"theory"`` if a theorem holds, ``"tight"`` included."""
         return "theory" if self.proved else "practice"
 
-    def only(self, recipe: str, *names: str, practice: Sequence[str] = ()) -> Theory:
+    def only(
+        self,
+        recipe: str,
+        *names: str,
+        practice: Sequence[str] = (),
+        width: Sequence[str] = (),
+        confidence: Confidence | None = None,
+    ) -> Theory:
         """Return these constants, if a recipe uses all that are not the default.
 
         ``names`` are the fields that it uses, and ``"tight"`` if it has such constants; those in
-        ``practice`` also with the constants of practice.
+        ``practice`` also with the constants of practice. Those in ``width`` are of its own width,
+        which is not used if a ``confidence`` is given.
 
         Raises
         ------
@@ -100,7 +109,7 @@ class Theory:
             given = getattr(self, field.name)
             if field.name == "constants" or given == field.default:
                 continue
-            if field.name not in names:
+            if field.name not in (*names, *width):
                 raise ValueError(
                     f"{recipe} has no use for {field.name} in its theory: leave it out, got "
                     f"{given!r}."
@@ -109,6 +118,11 @@ class Theory:
                 raise ValueError(
                     f"{recipe} uses {field.name} in theory, and not in practice: leave it out, or "
                     f"take Theory({field.name}=...), got {given!r} with 'practice'."
+                )
+            if confidence is not None and field.name in width:
+                raise ValueError(
+                    f"{recipe} uses {field.name} for its own width, and a confidence is given "
+                    f"instead: leave one of them out, got {field.name}={given!r}."
                 )
         return self
 

@@ -206,7 +206,10 @@ def contextual_ec_gp_ucb(
     check_given(prior, "contextual_ec_gp_ucb")
     check_prior(domain, prior)
     check_span(span)
-    theory.only("contextual_ec_gp_ucb", *_USED, practice=_IN_PRACTICE)
+    theory.only(
+        "contextual_ec_gp_ucb", *_IN_PRACTICE, practice=_IN_PRACTICE,
+        width=("norm", "noise_sd"), confidence=confidence,
+    )  # fmt: skip
     horizon = theory.horizon or 10_000
     gain = _gain(domain, prior, horizon)
     if learners is None:
@@ -218,8 +221,9 @@ def contextual_ec_gp_ucb(
     width = span[1] - span[0]
     # eps_i of section 4, i from 1; its rewards are in [0, 1], hence the width
     errors = [width * 2.0**-i / math.sqrt(gain) for i in range(learners)]
-    each = replace(theory, delta=theory.delta / (2.0 * learners), horizon=None)
-    each = each if theory.proved else PRACTICE
+    each = Theory(theory.constants)
+    if theory.proved and confidence is None:
+        each = replace(theory, delta=theory.delta / (2.0 * learners), horizon=None)
     bases = [
         ec_gp_ucb(prior=prior, error=error, theory=each, confidence=confidence)(domain)
         for error in errors
@@ -343,7 +347,7 @@ def any_threat(
     a2 = a2_rcgp_ucb(prior=prior, theory=counted, confidence=confidence, scale=scale)
     tgp = tgp_ucb(
         prior=prior,
-        theory=own,
+        theory=own if theory.proved else PRACTICE,
         moment=threats.moment,
         alpha=threats.alpha,
         confidence=None if theory.proved else plain,

@@ -27,6 +27,7 @@ from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
 from stoic.recipes.base import Parts, recipe
 from stoic.recipes.parts import (
+    OF_WIDTH,
     check_finite,
     check_given,
     check_prior,
@@ -80,7 +81,7 @@ def rgp_ucb(
     Theorem 3). In practice mode and with fitted hyperparameters: none.
     """
     check_prior(domain, prior)
-    theory.only("rgp_ucb", "norm", "noise_sd", "delta")
+    theory.only("rgp_ucb", width=OF_WIDTH, confidence=confidence)
     default = self_normalised(theory) or square_root_of_log()
     width = CorruptionBudget(confidence or default, budget, 1.0 if theory.proved else 0.1)
     # C / sqrt(noise) supposes the prior's noise for every result
@@ -145,8 +146,8 @@ def rgp_pe(
     check_prior(domain, prior)
     planned = ("horizon",) if share is None or budget == "unknown" else ()
     theory.only(
-        "rgp_pe", "norm", "noise_sd", "delta", "tight", *planned,
-        practice=planned if budget == "unknown" else (),
+        "rgp_pe", "tight", *planned, practice=planned if budget == "unknown" else (),
+        width=OF_WIDTH, confidence=confidence,
     )  # fmt: skip
     if share is None and not theory.proved:
         share = 0.5

@@ -31,7 +31,7 @@ from stoic.posteriors.scales import Scale, median_and_mad_in_space
 from stoic.recipes.base import Parts, recipe
 from stoic.recipes.parts import check_prior, family, fitting, variance_and_noise
 
-_USED = ("norm", "delta", "horizon")  # by ATA-GP-UCB, of a theory
+_USED = ("delta", "horizon")  # by ATA-GP-UCB, of a theory, beside the norm
 _DISTORTION = 0.1  # eps of the width, of features without one
 
 
@@ -70,7 +70,8 @@ def tgp_ucb(
     sqrt(gamma_T (gamma_T + ln(1 / delta))) T^((2 + alpha) / (2 (1 + alpha)))): T^(3/4) for a finite
     variance, where T^(1/2) is possible. None in practice and with fitted hyperparameters.
     """
-    theory.only("tgp_ucb", "norm", "delta", practice=("norm", "delta"))
+    used = ("norm", "delta")
+    theory.only("tgp_ucb", practice=used, width=used, confidence=confidence)
     _check_theory(prior, theory)
     check_prior(domain, prior)
     defence = _truncation(domain, prior, moment, alpha)
@@ -121,7 +122,9 @@ def ata_gp_ucb(
     ValueError
         If the kernel is not one that the features embed.
     """
-    theory.only("ata_gp_ucb", *_USED, practice=_USED)
+    theory.only(
+        "ata_gp_ucb", *_USED, practice=("norm", *_USED), width=("norm",), confidence=confidence
+    )
     _check_theory(prior, theory)
     horizon, delta = theory.horizon or 1000, theory.delta
     check_prior(domain, prior)

@@ -11,6 +11,7 @@ from stoic.posteriors.prior import Prior
 from stoic.posteriors.scales import Scale, mean_and_sd
 from stoic.recipes.base import Parts, recipe
 from stoic.recipes.parts import (
+    OF_WIDTH,
     check_finite,
     check_given,
     check_prior,
@@ -61,7 +62,7 @@ def ec_gp_ucb(
     experiments, so the constants of practice are ours.
     """
     check_prior(domain, prior)
-    theory.only("ec_gp_ucb", "norm", "noise_sd", "delta")
+    theory.only("ec_gp_ucb", width=OF_WIDTH, confidence=confidence)
     width = Misspecified(
         confidence or self_normalised(theory) or Schedule(), error, 1.0 if theory.proved else 0.1
     )
@@ -113,7 +114,7 @@ def phased_gp_us(
     check_finite(domain, "phased_gp_us")
     check_given(prior, "phased_gp_us")
     check_prior(domain, prior)
-    theory.only("phased_gp_us", "norm", "noise_sd", "delta")
+    theory.only("phased_gp_us", width=OF_WIDTH, confidence=confidence)
     default = self_normalised(theory, restarts=True) or Fixed(4.0)
     design = RareSwitching(growth=1.0, share=0.0, first=1)  # m_1 = 1, a new sigma after each point
     model = GaussianProcess(prior, Trust(reported_noise=False))

@@ -22,6 +22,9 @@ def family(domain: Domain) -> Prior:
     return Prior(Scaled(Matern52(np.ones(domain.dim))), math.exp(-4.0))
 
 
+OF_WIDTH = ("norm", "noise_sd", "delta")  # of a theory, for ``self_normalised``
+
+
 def check_finite(domain: Domain, recipe: str) -> None:
     """Refuse a continuous domain where a recipe needs a list of points."""
     if not isinstance(domain, Finite):
