@@ -662,13 +662,13 @@ def test_nothing_that_is_handed_over_changes():
 
 def test_refusals():
     X, Y = tensor(table()[0]), column(table()[1])
-    table_only = r"one table of results.*ModelListGP"
+    table_only = r"one table of results.*"
     for arguments, match in (
-        ((X, Y[:, 0]), table_only),
-        ((X, Y[:9]), table_only),
-        ((X.expand(3, 15, 2), Y), table_only),
-        ((X[:0], Y[:0]), table_only),
-        ((X, Y.expand(15, 2)), table_only),
+        ((X, Y[:, 0]), table_only + r"Y\.unsqueeze\(-1\)"),
+        ((X, Y[:9]), table_only + "for each result"),
+        ((X.expand(3, 15, 2), Y), table_only + "each fold"),
+        ((X[:0], Y[:0]), table_only + "one row at least"),
+        ((X, Y.expand(15, 2)), table_only + "ModelListGP"),
         ((torch.arange(15).unsqueeze(-1), Y), r"floating-point numbers, got torch\.int64"),
         ((X / 0.0, Y), "Inputs must be finite"),
         ((X, Y, -torch.ones_like(Y)), "values from -1"),
@@ -682,7 +682,7 @@ def test_refusals():
     ):
         with pytest.raises(TypeError, match=match):
             RobustConjugateGP(*arguments)
-    for corners in (torch.zeros(1, 2), torch.zeros(2, 3)):
+    for corners in (torch.zeros(1, 2), torch.zeros(2, 3), [(0.0, 1.0), (0.0, 1.0)]):
         with pytest.raises(ValueError, match=r"corner of 2 inputs, shape 2 x 2, got shape"):
             RobustConjugateGP(X, Y, bounds=corners)
     with pytest.raises(ValueError, match=r"Warp has parameters to learn.*requires_grad_\(False\)"):
@@ -694,6 +694,9 @@ def test_refusals():
         model.condition_on_observations(X[:2], Y[:2], Yvar=Y[:2])
     with pytest.raises(ValueError, match=r"inputs with 2 coordinates, and .* have 1"):
         model.condition_on_observations(X[:2, :1], Y[:2])
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"Hypotheses, .* must be finite"):
+            model.condition_on_observations(X[:3, None], torch.full((3, 1, 1), wrong))
     student = StudentTProcess(Prior(kernels.RBF(1.0), 0.1))
     with pytest.raises(ValueError, match="exact posterior of a Gaussian process"):
         RobustConjugateGP(X, Y, model=student)
@@ -720,3 +723,22 @@ def test_without_botorch_the_extra_is_named(monkeypatch):
             patch.setitem(sys.modules, missing, None)
             with pytest.raises(ImportError, match=r"pip install 'stoic\[botorch\]'"):
                 importlib.import_module(f"stoic.integrations.{name}")
+
+
+def test_bounds_are_those_of_inputs_as_they_are_given():
+    corners, generator = tensor([[0.0, 0.0], [100.0, 0.01]]), torch.Generator().manual_seed(0)
+    unit = torch.rand(40, 2, dtype=torch.float64, generator=generator)
+    Y = 1.0 - ((unit - 0.3) ** 2).sum(dim=-1, keepdim=True)
+    scale = Normalize(d=2, bounds=corners)
+    made = RobustConjugateGP(unit * corners[1], Y, input_transform=scale, bounds=corners)
+    same = RobustConjugateGP(unit, Y, bounds=UNIT)
+    at = torch.rand(9, 2, dtype=torch.float64, generator=generator)
+    expected = same.posterior(at).mean
+    torch.testing.assert_close(made.posterior(at * corners[1]).mean, expected, rtol=1e-4, atol=1e-5)
+    with pytest.warns(InputDataWarning, match="40 of the 40 inputs are outside of the bounds"):
+        RobustConjugateGP(unit + 2.0, Y, bounds=UNIT)
+
+
+def test_a_single_result_has_no_scale():
+    with pytest.warns(InputDataWarning, match="No two finite results differ"):
+        RobustConjugateGP(tensor([[0.3, 0.4]]), tensor([[1.0]]))

@@ -115,8 +115,9 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
     model:
         Instead of a recipe, a model such as ``GaussianProcess(prior, defence, fitting)``.
     bounds:
-        Corners of the search space after the input transform, 2 x d: lengthscales are fitted in
-        units of its widths. By default a box around the rows, but for a few that are far away.
+        Corners of the search space, 2 x d, before the input transform, as for ``optimize_acqf``:
+        lengthscales are fitted in units of its widths. By default a box around the rows, but for a
+        few that are far away.
 
     Attributes
     ----------
@@ -166,7 +167,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 input_transform.to(train_X).train()(train_X)  # which it learns from
                 input_transform.eval()
             x = _array(_placed(train_X, input_transform))
-            domain = box_around(x) if bounds is None else _box(bounds, x.shape[1])
+            domain = box_around(x) if bounds is None else _box(bounds, train_X, input_transform)
             chosen = model_of(recipe, model, domain)
             if outcome_transform is not None:
                 raw = _rows(x, train_Y, train_Yvar)
@@ -174,7 +175,7 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 _learn(outcome_transform, train_X, train_Y, trust)
             rows = _rows(x, *_measured(train_X, train_Y, train_Yvar, outcome_transform))
             fit = _Observed(rows, _exact(chosen(domain, rows)), domain, chosen)
-        if np.isfinite(rows.observed).sum() > 1 and not has_scale(chosen, rows):
+        if np.isfinite(rows.observed).any() and not has_scale(chosen, rows):
             warnings.warn(
                 "No two finite results differ, so that a deviation has no scale: those of this "
                 "model are arbitrary.",
@@ -349,6 +350,11 @@ class RobustConjugateGP(SingleTaskGP):  # type: ignore[misc]
                 part if part.dim() > len(batch) + 1 else part.expand(*batch, *part.shape[-2:])
                 for part in (X, Y)
             )
+            if not torch.isfinite(Y).all():
+                raise ValueError(
+                    "Hypotheses, as all that comes in batches, must be finite. Results may be nan "
+                    "or infinite in a table, n' x d and n' x 1, which the defence judges."
+                )
             noise = self._noise(X).expand(*X.shape[:-1], 1) if noise is None else noise
             if self.prediction_strategy is None:  # which GPyTorch extends
                 self.posterior(self.inputs[:1])
@@ -467,15 +473,27 @@ if hasattr(botorch.fit, "FitGPyTorchMLL"):  # before 0.18 BoTorch found how to f
 _KINDS = ("outcome", "input")
 
 
-def _box(bounds: Any, dim: int) -> Box:
-    """Build the box of given corners."""
-    corners = _array(torch.as_tensor(bounds))
-    if corners.shape != (2, dim):
+def _box(bounds: Any, X: Any, transform: Any) -> Box:
+    """Build the box of given corners, transformed as the inputs ``X`` are."""
+    corners, dim = torch.as_tensor(bounds).to(X), X.shape[1]
+    if corners.shape != (2, dim) or not (corners[0] < corners[1]).all():
         raise ValueError(
-            f"Bounds are the lower and the upper corner of {dim} inputs, shape 2 x {dim}, got "
-            f"shape {corners.shape}."
+            f"Bounds are the lower and then the upper corner of {dim} inputs, shape 2 x {dim}, got "
+            f"shape {tuple(corners.shape)}: {corners.tolist()}."
         )
-    return Box(*corners)
+    outside = int((X.lt(corners[0]) | X.gt(corners[1])).any(dim=1).sum())
+    if 2 * outside > len(X):
+        warnings.warn(
+            f"{outside} of the {len(X)} inputs are outside of the bounds, which are those of the "
+            "search space, before an input transform. Lengthscales are fitted in units of it.",
+            InputDataWarning,
+            stacklevel=3,
+        )
+    placed = _array(_placed(corners, transform))
+    lower, upper = placed.min(axis=0), placed.max(axis=0)
+    if len(lower) != _placed(X[:1], transform).shape[1] or not (lower < upper).all():
+        raise ValueError("The input transform makes no box of the bounds: leave bounds out.")
+    return Box(lower, upper)
 
 
 def _check(X: Any, Y: Any, Yvar: Any) -> None:
@@ -485,10 +503,18 @@ def _check(X: Any, Y: Any, Yvar: Any) -> None:
         if not torch.is_tensor(given):
             raise TypeError(f"{name} are a tensor, got {type(given).__name__}: torch.as_tensor.")
     if X.dim() != 2 or Y.shape != (*X.shape[:1], 1) or not len(X):
+        if X.dim() > 2 or Y.dim() > 2:
+            do = "construct a model of each table, as of each fold of a cross-validation"
+        elif not len(X) or X.dim() < 2 or len(Y) != len(X):
+            do = "there is a row of inputs for each result, and one row at least"
+        elif Y.dim() < 2:
+            do = "give Y.unsqueeze(-1)"
+        else:
+            do = "for several outcomes use a ModelListGP of one model each, in Ax "
+            do += "SurrogateSpec(..., allow_batched_models=False)"
         raise ValueError(
             "RobustConjugateGP needs one table of results, n x d inputs with n x 1 results, got "
-            f"shapes {tuple(X.shape)} and {tuple(Y.shape)}: for several outcomes use a ModelListGP "
-            "of one model each, in Ax SurrogateSpec(..., allow_batched_models=False)."
+            f"shapes {tuple(X.shape)} and {tuple(Y.shape)}: {do}."
         )
     if not X.is_floating_point():
         raise ValueError(f"Inputs must be floating-point numbers, got {X.dtype}: X.double().")
