@@ -112,7 +112,7 @@ SMOOTH = RBF(0.15)
 def keeps_the_optimum(seed, confidence=None):
     """Whether the maximiser is active after 500 clean rounds on a function of known norm."""
     problem = kernel_sum(LINE, SMOOTH, seed, terms=6)
-    theory = Theory(norm=problem.norm, delta=0.05)
+    theory = Theory() if confidence else Theory(norm=problem.norm, delta=0.05)
     prior = Prior(SMOOTH, 0.04)
     learner = pe(LINE, prior=prior, share=0.0, confidence=confidence, theory=theory)
     run(learner, Environment(problem, Gaussian(0.2), seed=seed), 500, batch=500)
