@@ -342,12 +342,12 @@ def any_threat(
     budget = twice if budget is None else budget
     error = off if error is None else error
     # A2-RCGP-UCB and TGP-UCB refuse numbers that they have no use for
-    own = replace(theory, noise_sd=None, horizon=None)
+    own = replace(theory, noise_sd=None, horizon=None) if theory.proved else PRACTICE
     counted = replace(own, horizon=horizon, corruptions=corruptions) if theory.proved else PRACTICE
     a2 = a2_rcgp_ucb(prior=prior, theory=counted, confidence=confidence, scale=scale)
     tgp = tgp_ucb(
         prior=prior,
-        theory=own if theory.proved else PRACTICE,
+        theory=own,
         moment=threats.moment,
         alpha=threats.alpha,
         confidence=None if theory.proved else plain,

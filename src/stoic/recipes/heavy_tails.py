@@ -31,7 +31,6 @@ from stoic.posteriors.scales import Scale, median_and_mad_in_space
 from stoic.recipes.base import Parts, recipe
 from stoic.recipes.parts import check_prior, family, fitting, variance_and_noise
 
-_USED = ("delta", "horizon")  # by ATA-GP-UCB, of a theory, beside the norm
 _DISTORTION = 0.1  # eps of the width, of features without one
 
 
@@ -123,8 +122,9 @@ def ata_gp_ucb(
         If the kernel is not one that the features embed.
     """
     theory.only(
-        "ata_gp_ucb", *_USED, practice=("norm", *_USED), width=("norm",), confidence=confidence
-    )
+        "ata_gp_ucb", "delta", "horizon", practice=("norm", "delta", "horizon"),
+        width=("norm",), confidence=confidence,
+    )  # fmt: skip
     _check_theory(prior, theory)
     horizon, delta = theory.horizon or 1000, theory.delta
     check_prior(domain, prior)
